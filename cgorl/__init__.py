@@ -1,0 +1,54 @@
+"""cgorl: computation graphs optimized by graph substitution, with proof.
+
+import cgorl
+result = cgorl.optimize("in.onnx", seconds=30)
+result.save("out.onnx")
+cgorl.verify("in.onnx", "out.onnx")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cgorl.certificate.equivalence import Equivalence
+    from cgorl.ir.graph import Graph
+    from cgorl.pipeline import Outcome
+
+__all__ = ["load", "optimize", "save", "verify"]
+
+
+def load(model: str | Path, **zoo: Any) -> Graph:
+    """The graph in an ONNX file, or the zoo's graph of that name with parameters such as `image=128`."""
+    from cgorl.pipeline import load_model
+
+    return load_model(model, zoo)
+
+
+def save(graph: Graph, path: str | Path) -> list[Path]:
+    """The files written: an ONNX model, with external data beside it where it needs some."""
+    from cgorl.ir import onnx_io
+
+    return onnx_io.save(graph, path)
+
+
+def optimize(model: str | Path | Graph, dims: dict[str, int] | None = None, **choices: Any) -> Outcome:
+    """The optimized model with its proof: `.graph .cost_ms .initial_cost_ms .trace .save("out.onnx")`.
+
+    `choices` are the keys of conf/optimize.yaml, e.g. `search="greedy", rules="default", cost="roofline", seconds=30`.
+    """
+    from cgorl import config, jobs
+
+    keys = [f"{k}={'null' if v is None else v}" for k, v in choices.items()]
+    keys += [f"dims.{k}={v}" for k, v in (dims or {}).items()]
+    cfg = config.load_config("optimize", [*keys, f"model={model if isinstance(model, str | Path) else 'graph'}"])
+    return jobs.optimize(cfg, None if isinstance(model, str | Path) else model)
+
+
+def verify(a: str | Path | Graph, b: str | Path | Graph, dims: dict[str, int] | None = None) -> Equivalence:
+    """Whether two models agree: same interface, same outputs on random inputs; truthy if they do."""
+    from cgorl.certificate.equivalence import compare
+
+    first, second = (load(m) if isinstance(m, str | Path) else m for m in (a, b))
+    return compare(first, second, dims)

@@ -1,0 +1,1 @@
+"""Cost models: estimated run time of a graph."""

@@ -1,0 +1,111 @@
+"""CostModel: what a search asks about time, and how an edit changes it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cgorl.ir.graph import OUTPUT, Edit, Graph, Use
+from cgorl.ir.node import Node, Value
+
+
+class CostModel(Protocol):
+    """Estimated run time in milliseconds."""
+
+    def cost_ms(self, graph: Graph) -> float:
+        """The estimate for the whole graph."""
+        ...
+
+    def node_ms(self, view: View, i: int) -> float:
+        """The share of node `i`, which may depend on its producers and users (one hop)."""
+        ...
+
+    def gain(self, graph: Graph, edit: Edit) -> float:
+        """`cost_ms(graph) - cost_ms(graph.replace(edit))` without building the second: positive is better."""
+        ...
+
+
+class View(Protocol):
+    """The part of Graph that pricing reads; also given by `After` for an edit not yet performed."""
+
+    @property
+    def opset(self) -> int:
+        """Version of the default domain."""
+        ...
+
+    def at(self, i: int) -> Node:
+        """Node `i`."""
+        ...
+
+    def used(self, i: int) -> tuple[Use, ...]:
+        """Who reads node `i`."""
+        ...
+
+
+class Now:
+    """A graph as a View."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Views `graph`."""
+        self.graph, self.opset = graph, graph.opset
+
+    def at(self, i: int) -> Node:
+        """Node `i`."""
+        return self.graph.nodes[i]
+
+    def used(self, i: int) -> tuple[Use, ...]:
+        """Who reads node `i`."""
+        return self.graph.users[i]
+
+
+class After:
+    """A graph as an edit would leave it, looked up on demand; added nodes go by their stand-in ids."""
+
+    def __init__(self, graph: Graph, edit: Edit) -> None:
+        """Views `graph` after `edit`."""
+        self.graph, self.edit, self.opset = graph, edit, graph.opset
+        self._dead = set(edit.removed)
+        self._swap: dict[int, dict[Value, Value]] = {}
+        for old, new in edit.rewired.items():
+            for u in graph.users[old.node]:
+                if u.port == old.port:
+                    self._swap.setdefault(u.node, {})[old] = new
+        self._gained: dict[int, list[Use]] = {}
+        for k, node in enumerate(edit.added):
+            for v in node.reads():
+                self._gained.setdefault(v.node, []).append(Use(v.port, -2 - k))
+        for old, new in edit.rewired.items():
+            for u in graph.users[old.node]:
+                if u.port == old.port and u.node not in self._dead:
+                    self._gained.setdefault(new.node, []).append(Use(new.port, u.node))
+
+    def at(self, i: int) -> Node:
+        """Node `i`."""
+        if i < OUTPUT:
+            return self.edit.added[-2 - i]
+        node = self.graph.nodes[i]
+        swap = self._swap.get(i)
+        return node.with_inputs(swap, node.constant) if swap else node
+
+    def used(self, i: int) -> tuple[Use, ...]:
+        """Who reads node `i`."""
+        gained = tuple(self._gained.get(i, ()))
+        if i < OUTPUT:
+            return gained
+        rewired = {old.port for old in self.edit.rewired if old.node == i}
+        return tuple(u for u in self.graph.users[i] if u.node not in self._dead and u.port not in rewired) + gained
+
+
+def neighbourhood(graph: Graph, edit: Edit) -> tuple[set[int], set[int]]:
+    """Nodes whose price may differ, before and after the edit, for prices that look one hop up and down."""
+    core: set[int] = set()
+    for i in edit.removed:
+        core.update(v.node for v in graph.nodes[i].reads())
+    for node in edit.added:
+        core.update(v.node for v in node.reads() if v.node >= 0)
+    for old, new in edit.rewired.items():
+        core.update(u.node for u in graph.users[old.node])
+        core.update(v.node for v in (old, new) if v.node >= 0)
+    core = {i for i in core if i != OUTPUT and not graph.nodes[i].is_constant}
+    wide = core | {u.node for i in core for u in graph.users[i] if u.node != OUTPUT}
+    dead = set(edit.removed)
+    return wide | dead, (wide - dead) | {-2 - k for k in range(len(edit.added))}

@@ -1,0 +1,1 @@
+"""The graph: nodes, files in and out, running, cleaning up."""

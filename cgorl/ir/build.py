@@ -1,0 +1,77 @@
+"""Builder: collects new nodes, their types inferred, into one Edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cgorl.ir.forms import emit
+from cgorl.ir.graph import Edit, Graph, GraphError, fresh
+from cgorl.ir.infer import UNKNOWN, InferError, infer
+from cgorl.ir.node import Attrs, Node, TensorType, Value, constant
+from cgorl.ir.ops import foldable
+from cgorl.ir.tensor import Tensor
+
+
+class Builder:
+    """Adds nodes to an edit of `graph`; nothing is in the graph until `Graph.replace`."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Starts with nothing added."""
+        self.graph = graph
+        self.added: list[Node] = []
+
+    def type(self, value: Value) -> TensorType | None:
+        """Type of an old or added value."""
+        return self._node(value).types[value.port]
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether an old or added value rests on initializers alone."""
+        return self._node(value).constant
+
+    def _node(self, value: Value) -> Node:
+        return self.graph.nodes[value.node] if value.node >= 0 else self.added[-2 - value.node]
+
+    def tensor(self, value: Value) -> Tensor | None:
+        """Contents of an old or added value if it is a Constant node."""
+        node = self._node(value)
+        return node.tensor if node.is_constant else None
+
+    def constant(self, array: Any, dtype: int | None = None) -> Value:
+        """A new constant."""
+        self.added.append(constant(Tensor.of(array, dtype)))
+        return Value(fresh(len(self.added) - 1))
+
+    def node(self, op: str, inputs: Sequence[Value | None], attrs: Attrs | None = None, outputs: int = 1, name: str = "") -> Value:
+        """First output of a new node in the default domain. `attrs` as in a Form. Raises GraphError if onnx finds no types."""
+        first = self.type(inputs[0]) if inputs and inputs[0] is not None else None
+        kept, places = emit(op, self.graph.opset, attrs or {}, first.dtype if first is not None else 1)
+        operands = list(inputs)
+        for place in sorted(places):
+            operands += [None] * (place + 1 - len(operands))
+            operands[place] = self.constant(places[place].array(), places[place].dtype)
+        kinds = [None if v is None else self.type(v) or UNKNOWN for v in operands]
+        contents = [None if v is None else self.tensor(v) for v in operands]
+        try:
+            types = infer(op, "", self.graph.opset, kept, kinds, contents, outputs)
+        except InferError as e:
+            raise GraphError(str(e)) from None
+        fixed = foldable(op, "") and bool(operands) and all(v is None or self.is_constant(v) for v in operands)
+        self.added.append(Node(op, "", tuple(operands), kept, types, fixed, name))
+        return Value(fresh(len(self.added) - 1))
+
+    def edit(self, rewired: Mapping[Value, Value]) -> Edit:
+        """The edit; a new node that takes an old value's place takes its name and what was known of its type. Raises GraphError."""
+        done = self.graph.edit(self.added, rewired)
+        added = list(done.added)
+        for old, new in rewired.items():
+            if new.node >= 0:
+                continue
+            node, was = added[-2 - new.node], self.graph.nodes[old.node]
+            label = was.names[old.port] if old.port < len(was.names) else ""
+            known, kind = node.types[new.port], was.types[old.port]
+            met = kind if known is None or kind is None else kind.meet(known)
+            names = tuple(label if p == new.port else n for p, n in enumerate(node.names or ("",) * len(node.types)))
+            types = tuple(met if p == new.port else t for p, t in enumerate(node.types))
+            added[-2 - new.node] = Node(node.op, node.domain, node.inputs, node.attrs, types, node.constant, node.name or was.name, names)
+        return Edit(done.removed, tuple(added), done.rewired)

@@ -1,0 +1,314 @@
+"""Graph, Edit: an immutable dataflow graph and the one way to change it."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnx
+
+from cgorl.ir.node import Node, TensorType, Value
+from cgorl.ir.ops import COMMUTATIVE, foldable
+
+OUTPUT = -1
+"""The user id under which a graph output counts as a use of its value."""
+
+
+class GraphError(ValueError):
+    """A graph, node or edit that cannot be; the message names it."""
+
+
+class Use(NamedTuple):
+    """Node `node` (or OUTPUT) reads output `port`."""
+
+    port: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A rewrite not yet performed; it stays valid while the nodes around it are untouched, whatever else changes.
+
+    `added[k]` is known as node `fresh(k)` until `Graph.replace` gives it an id; it reads old values or added ones. Each use
+    of a value in `rewired`, by old nodes and graph outputs, moves to the new one; `removed` are the nodes that die of it.
+    """
+
+    removed: tuple[int, ...]
+    added: tuple[Node, ...]
+    rewired: Mapping[Value, Value]
+
+
+def fresh(k: int) -> int:
+    """The stand-in id of an edit's added node number `k`."""
+    return -2 - k
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What surrounds the nodes of a model: all of the ModelProto but nodes and weights, kept as read."""
+
+    model: onnx.ModelProto
+    value_info: Mapping[str, onnx.ValueInfoProto]
+    reserved: frozenset[str] = frozenset()
+    base: Path | None = None
+    digest: bytes = b""
+    """What the local functions say (part of `Graph.key`)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A computation graph: nodes by stable id, their uses, and the frame of the model they came from.
+
+    Never changed in place: `replace` gives a new graph that shares all untouched nodes. Dead nodes do not occur after a
+    `replace`; a graph as loaded may hold some, since a load loses nothing.
+    """
+
+    nodes: Mapping[int, Node]
+    users: Mapping[int, tuple[Use, ...]]
+    inputs: tuple[int, ...]
+    outputs: tuple[Value, ...]
+    opsets: Mapping[str, int]
+    frame: Frame
+    next_id: int
+    memo: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def key(self) -> str:
+        """Structural hash, 32 hex digits: blind to ids, names, order, and the order of commutative operands."""
+        return structural_key(self)
+
+    @property
+    def opset(self) -> int:
+        """Version of the default domain's operator set (1 where a model imports none)."""
+        return self.opsets.get("", 1)
+
+    def node(self, value: Value) -> Node:
+        """The node that produces `value`."""
+        return self.nodes[value.node]
+
+    def type(self, value: Value) -> TensorType | None:
+        """Type of `value`; None where nothing is known or it is no tensor."""
+        return self.nodes[value.node].types[value.port]
+
+    def uses(self, value: Value) -> int:
+        """How many nodes and graph outputs read `value` (a node that reads it twice counts twice)."""
+        return sum(1 for u in self.users[value.node] if u.port == value.port)
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether `value` is computed from initializers alone."""
+        return self.nodes[value.node].constant
+
+    def order(self) -> tuple[int, ...]:
+        """Node ids, producers before users, otherwise by id (the order of the file for nodes that came from one)."""
+        found = self.memo.get("order")
+        if found is None:
+            found = self.memo["order"] = topological({i: [v.node for v in n.reads()] for i, n in self.nodes.items()})
+        return found
+
+    def edit(self, added: Iterable[Node], rewired: Mapping[Value, Value]) -> Edit:
+        """The edit that adds nodes and moves uses; finds what dies. Raises GraphError if a type would change or a value is unknown."""
+        added = tuple(added)
+        kept: set[int] = {v.node for node in added for v in node.reads()}
+
+        def kind(v: Value) -> TensorType | None:
+            try:
+                return (self.nodes[v.node] if v.node >= 0 else added[-2 - v.node]).types[v.port]
+            except LookupError:
+                raise GraphError(f"edit speaks of output {v.port} of node {v.node}, which is not in the graph") from None
+
+        for old, new in rewired.items():
+            before, after = kind(old), kind(new)
+            if before is not None and after is not None and not before.agrees(after):
+                raise GraphError(f"edit would change the type of '{self.label(old)}' from {before} to {after}")
+            kept.add(new.node)
+        removed: dict[int, None] = {}
+        lost: dict[int, int] = {}
+        for old in rewired:
+            lost[old.node] = lost.get(old.node, 0) + self.uses(old)
+        stack = list(lost)
+        while stack:
+            i = stack.pop()
+            if i in kept or i in removed or lost[i] < len(self.users[i]) or self.nodes[i].is_input:
+                continue
+            removed[i] = None
+            for v in self.nodes[i].reads():
+                lost[v.node] = lost.get(v.node, 0) + 1
+                stack.append(v.node)
+        return Edit(tuple(sorted(removed)), added, dict(rewired))
+
+    def replace(self, edit: Edit) -> Graph:
+        """The graph after `edit`: O(edit) and two dict copies.
+
+        Raises GraphError if the edit speaks of nodes that are gone, or removes one that something else has come to read.
+        """
+        nodes, users = dict(self.nodes), dict(self.users)
+        base = self.next_id
+        ids = range(base, base + len(edit.added))
+
+        def real(v: Value) -> Value:
+            return v if v.node >= 0 else Value(base - 2 - v.node, v.port)
+
+        for i, node in zip(ids, edit.added, strict=True):
+            swap = {v: real(v) for v in node.reads() if v.node < 0}
+            nodes[i], users[i] = node.with_inputs(swap, node.constant) if swap else node, ()
+        touched: dict[int, None] = dict.fromkeys(ids)
+        try:
+            for i in ids:
+                for v in nodes[i].reads():
+                    users[v.node] += (Use(v.port, i),)
+            moved: dict[int, dict[Value, Value]] = {}
+            arrived: list[tuple[int, Use]] = []
+            for old, stand_in in edit.rewired.items():
+                new = real(stand_in)
+                stay: list[Use] = []
+                for u in users[old.node]:
+                    if u.port != old.port or u.node >= base:
+                        stay.append(u)
+                    else:
+                        arrived.append((new.node, Use(new.port, u.node)))
+                        moved.setdefault(u.node, {})[old] = new
+                users[old.node] = tuple(stay)
+            for i, u in arrived:  # after all have left, since two values may change places
+                users[i] += (u,)
+            outputs = tuple(moved[OUTPUT].get(v, v) for v in self.outputs) if OUTPUT in moved else self.outputs
+            moved.pop(OUTPUT, None)
+            for i, swap in moved.items():
+                nodes[i] = nodes[i].with_inputs(swap, nodes[i].constant)
+            touched.update(dict.fromkeys(moved))
+            dead = set(edit.removed)
+            self._settle_constants(nodes, users, [*ids, *moved], dead)
+            for i in edit.removed:
+                for v in nodes[i].reads():
+                    if v.node not in dead:
+                        users[v.node] = tuple(u for u in users[v.node] if u.node != i)
+            for i in edit.removed:
+                if any(u.node not in dead for u in users[i]):
+                    raise GraphError(f"edit removes node {i}, which is still read")
+                del nodes[i], users[i]
+        except KeyError as e:
+            raise GraphError(f"edit speaks of node {e.args[0]}, which is not in the graph") from None
+        made = Graph(nodes, users, self.inputs, outputs, self.opsets, self.frame, base + len(edit.added))
+        hashes, pending = self.memo.get("hashes"), self.memo.get("pending")
+        if hashes is not None:
+            made.memo["pending"] = (hashes, frozenset(touched))
+        elif pending is not None:
+            made.memo["pending"] = (pending[0], pending[1] | touched.keys())
+        return made
+
+    @staticmethod
+    def _settle_constants(nodes: dict[int, Node], users: Mapping[int, tuple[Use, ...]], stack: list[int], dead: set[int]) -> None:
+        while stack:
+            i = stack.pop()
+            if i < 0 or i in dead or not (node := nodes[i]).inputs or not foldable(node.op, node.domain):
+                continue
+            if node.constant != all(nodes[v.node].constant for v in node.reads()):
+                nodes[i] = node.with_inputs({}, not node.constant)
+                stack.extend(u.node for u in users[i])
+
+    def label(self, value: Value) -> str:
+        """The name people know a value by: its own in the file, or operator and id."""
+        node = self.nodes[value.node]
+        name = node.names[value.port] if value.port < len(node.names) else ""
+        return name or f"{node.op}#{value.node}" + (f":{value.port}" if value.port else "")
+
+
+def topological(reads: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
+    """The keys of `reads` ordered so that each follows all that it reads; smallest id first. Raises GraphError on a cycle."""
+    after: dict[int, list[int]] = {i: [] for i in reads}
+    waits: dict[int, int] = {}
+    for i, sources in reads.items():
+        unique = set(sources)
+        waits[i] = len(unique)
+        for s in unique:
+            after[s].append(i)
+    ready = [i for i, n in waits.items() if n == 0]
+    heapq.heapify(ready)
+    order: list[int] = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for j in after[i]:
+            waits[j] -= 1
+            if waits[j] == 0:
+                heapq.heappush(ready, j)
+    if len(order) < len(reads):
+        stuck = sorted(set(reads) - set(order))[:5]
+        raise GraphError(f"the graph has a cycle through nodes {stuck}")
+    return tuple(order)
+
+
+def link(nodes: Mapping[int, Node], outputs: Iterable[Value]) -> dict[int, tuple[Use, ...]]:
+    """The users of every node, computed from scratch."""
+    users: dict[int, list[Use]] = {i: [] for i in nodes}
+    for i, node in nodes.items():
+        for v in node.reads():
+            users[v.node].append(Use(v.port, i))
+    for v in outputs:
+        users[v.node].append(Use(v.port, OUTPUT))
+    return {i: tuple(u) for i, u in users.items()}
+
+
+def structural_key(graph: Graph) -> str:
+    """See `Graph.key`.
+
+    Each node is hashed with its whole upstream (a Merkle hash, kept across edits for all but the downstream cone of an
+    edit); the key adds the hashes of all nodes up, so that a shared node differs from two equal ones. Equal nodes count
+    with all that reads them and where, their equal readers told apart in the same way first: this says who reads which.
+    (Equal constants are not told apart: a copy of a weight is as good as the weight.)
+    """
+    found: str | None = graph.memo.get("key")
+    if found is not None:
+        return found
+    hashes = _hashes(graph)
+    count: dict[bytes, int] = {}
+    for h in hashes.values():
+        count[h] = count.get(h, 0) + 1
+    twins = {i for i, h in hashes.items() if count[h] > 1 and not graph.nodes[i].is_constant}
+    exact = dict(hashes)
+    for i in reversed(topological({i: [v.node for v in graph.nodes[i].reads() if v.node in twins] for i in twins})):
+        seen = [b"%d>%d" % (v.port, k) for k, v in enumerate(graph.outputs) if v.node == i]
+        for j in {u.node for u in graph.users[i] if u.node != OUTPUT}:
+            node = graph.nodes[j]
+            places = enumerate((*node.inputs, *(v for _, v in node.captures)))
+            seen += [b"%d:%d:" % (v.port, 0 if _commutes(node) else k) + exact[j] for k, v in places if v is not None and v.node == i]
+        exact[i] = hashlib.blake2b(hashes[i] + b"|".join(sorted(seen)), digest_size=16).digest()
+    total = sum(int.from_bytes(h, "little") for h in exact.values())
+    final = hashlib.blake2b((total % (1 << 160)).to_bytes(20, "little"), digest_size=16)
+    final.update(repr(sorted(graph.opsets.items())).encode() + graph.frame.digest)
+    for v in graph.outputs:
+        final.update(exact[v.node] + b"%d" % v.port)
+    key = graph.memo["key"] = final.hexdigest()
+    return key
+
+
+def _commutes(node: Node) -> bool:
+    return node.domain == "" and node.op in COMMUTATIVE
+
+
+def _hashes(graph: Graph) -> dict[int, bytes]:
+    known: dict[int, bytes] | None = graph.memo.get("hashes")
+    if known is not None:
+        return known
+    base, touched = graph.memo.pop("pending", ({}, graph.nodes.keys()))
+    stale = {i for i in touched if i in graph.nodes}
+    stack = list(stale)
+    while stack:
+        for u in graph.users[stack.pop()]:
+            if u.node not in stale and u.node != OUTPUT:
+                stale.add(u.node)
+                stack.append(u.node)
+    hashes = {i: h for i, h in base.items() if i in graph.nodes and i not in stale}
+    for i in topological({i: [v.node for v in graph.nodes[i].reads() if v.node in stale] for i in stale}):
+        node = graph.nodes[i]
+        parts = [b"-" if v is None else hashes[v.node] + b"%d" % v.port for v in node.inputs]
+        if _commutes(node):
+            parts.sort()
+        parts += [hashes[v.node] + b"%d" % v.port for _, v in node.captures]
+        kind = str(node.types[0]).encode() if node.is_input else b""
+        hashes[i] = hashlib.blake2b(node.signature + b"|".join(parts) + kind, digest_size=16).digest()
+    graph.memo["hashes"] = hashes
+    return hashes

@@ -1,0 +1,93 @@
+"""Numbers that are known although the model's inputs are not: shapes, and what exporters compute of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+
+from cgorl.ir.forms import Form
+from cgorl.ir.graph import Graph
+from cgorl.ir.node import Node, Value
+
+Numbers = tuple[int | None, ...]
+"""A vector of integers, some unknown; a scalar is a vector of one (`Known.scalar`)."""
+
+_LIMIT = 1024
+
+
+class Known:
+    """Partly known integer vectors and scalars by value, filled node by node in topological order."""
+
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self.numbers: dict[Value, Numbers] = {}
+        self.scalar: set[Value] = set()
+
+    def learn(self, graph: Graph, i: int, node: Node, shape: Form) -> Any:
+        """Looks at node `i`; returns its result as nested ints if all of it is known (a tuple, or an int for a scalar)."""
+        found = self._of(graph, node, shape)
+        if found is None or len(found[0]) > _LIMIT:
+            return None
+        numbers, scalar = found
+        self.numbers[Value(i)] = numbers
+        if scalar:
+            self.scalar.add(Value(i))
+        if any(n is None for n in numbers):
+            return None
+        return numbers[0] if scalar else numbers
+
+    def _get(self, graph: Graph, value: Value | None) -> tuple[Numbers, bool] | None:
+        if value is None:
+            return None
+        if value in self.numbers:
+            return self.numbers[value], value in self.scalar
+        node = graph.node(value)
+        if not node.is_constant or len(node.tensor.shape) > 1 or not node.tensor.small():
+            return None
+        if node.tensor.dtype not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+            return None
+        return tuple(int(n) for n in node.tensor.array().reshape(-1)), not node.tensor.shape
+
+    def _of(self, graph: Graph, node: Node, shape: Form) -> tuple[Numbers, bool] | None:
+        first = shape.inputs[0] if shape.inputs else None
+        a: Mapping[str, Any] = shape.attrs
+        if first is None or shape.missing:
+            return None
+        if node.op in ("Shape", "Size"):
+            kind = graph.type(first)
+            if kind is None or kind.shape is None:
+                return None
+            dims = tuple(d if isinstance(d, int) else None for d in kind.shape)
+            if node.op == "Shape":
+                return dims[slice(a.get("start", 0), a.get("end"))], False
+            total = 1
+            for d in dims:
+                if d is None:
+                    return None
+                total *= d
+            return (total,), True
+        if node.op == "Concat":
+            parts = [self._get(graph, v) for v in shape.inputs]
+            if any(p is None or p[1] for p in parts):
+                return None
+            return tuple(n for p in parts if p is not None for n in p[0]), False
+        held = self._get(graph, first)
+        if held is None:
+            return None
+        numbers, scalar = held
+        if node.op == "Gather" and not scalar and len(shape.inputs) == 2:
+            at = self._get(graph, shape.inputs[1])
+            if at is None or any(k is None or not -len(numbers) <= k < len(numbers) for k in at[0]):
+                return None
+            return tuple(numbers[k] for k in at[0] if k is not None), at[1]
+        if node.op == "Slice" and not scalar and "starts" in a and "ends" in a:
+            return numbers[slice(a["starts"][0], a["ends"][0], a.get("steps", (1,))[0])], False
+        if node.op == "Unsqueeze" and scalar:
+            return numbers, False
+        if node.op == "Squeeze" and not scalar and len(numbers) == 1:
+            return numbers, True
+        if node.op == "Cast" and a.get("to") == onnx.TensorProto.INT64:
+            return numbers, scalar
+        return None

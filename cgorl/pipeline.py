@@ -1,0 +1,212 @@
+"""One job: load, simplify, search, prove, save; the same path for script, notebook and service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgorl import zoo
+from cgorl.certificate.equivalence import Equivalence, compare
+from cgorl.certificate.inputs import draws
+from cgorl.certificate.rewrite import RewriteProof, prove_rewrite
+from cgorl.cost.model import CostModel
+from cgorl.ir.fold import fold_rewrites
+from cgorl.ir.from_proto import from_proto
+from cgorl.ir.graph import Graph
+from cgorl.ir.onnx_io import ModelError, load, save
+from cgorl.ir.simplify import simplify
+from cgorl.rules.coverage import Coverage, coverage
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.searcher import Budget, Progress, Searcher
+from cgorl.search.trace import Step, repriced, to_json, without
+
+MIN_OPSET = 7
+
+
+class Refused(ValueError):
+    """A model that is valid but that the engine will not optimize; the message says why."""
+
+
+class Status(Enum):
+    """How a job ended."""
+
+    OPTIMIZED = "optimized"
+    OPTIMAL = "already optimal"
+    REFUSED = "refused"
+    PROOF_FAILED = "proof failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Both levels of proof, the rewrites that were dropped for want of one (rule, reason), and those that rested on them."""
+
+    rewrites: tuple[RewriteProof, ...] = ()
+    whole: Equivalence | None = None
+    dropped: tuple[tuple[str, str], ...] = ()
+    lost: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing had to be dropped and the whole agrees."""
+        return not self.dropped and (self.whole is None or self.whole.ok)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a job gives: the optimized graph, the original, costs in ms, the trace and the proof."""
+
+    status: Status
+    graph: Graph
+    original: Graph
+    start: Graph
+    initial_cost_ms: float
+    cost_ms: float
+    trace: tuple[Step, ...]
+    proof: Proof
+    coverage: Coverage
+    simplified: Mapping[str, int]
+    seconds: Mapping[str, float]
+    search: Mapping[str, Any] = field(default_factory=dict)
+    rules: RuleSet = field(default_factory=RuleSet)
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Writes the optimized model; returns the files. Raises ModelError."""
+        return save(self.graph, path)
+
+    def trace_json(self) -> dict[str, Any]:
+        """The trace as JSON data, replayable from the simplified graph."""
+        graph = self.start
+        for step in self.trace:
+            graph = graph.replace(step.match.edit)
+        return to_json(self.start, graph, self.trace, self.rules)
+
+
+Stage = Callable[[str, Progress | float | None], None]
+"""Told of each stage by name, with the search's progress or the share done."""
+
+
+def load_model(name: str | Path, parameters: Mapping[str, Any] | None = None) -> Graph:
+    """The graph in a file, or the zoo's graph of that name built with `parameters`. Raises ModelError and ZooError."""
+    text = str(name)
+    if text in zoo.names() and not Path(text).is_file():
+        return from_proto(zoo.build(text, **(parameters or {})))
+    if parameters:
+        raise ModelError(f"'{text}' is a file: parameters ({', '.join(parameters)}) are for graphs of the zoo")
+    if not Path(text).exists() and "/" not in text and "." not in text:
+        zoo.build(text)  # no such name: says what there is
+    return load(text)
+
+
+def optimize(
+    model: Graph,
+    rules: RuleSet,
+    cost: CostModel,
+    search: Searcher,
+    budget: Budget,
+    clean: bool = True,
+    prove: bool = True,
+    dims: Mapping[str, int] | None = None,
+    seed: int = 0,
+    tell: Stage | None = None,
+) -> Outcome:
+    """The optimized graph with its proof. Raises Refused, GraphError, and DimsError for a symbol without a size."""
+    say: Stage = tell or (lambda stage, progress: None)
+    seconds: dict[str, float] = {}
+    if model.opset < MIN_OPSET:
+        raise Refused(
+            f"the model uses opset {model.opset}; opsets before {MIN_OPSET} broadcast in other ways: convert it to {MIN_OPSET} or newer"
+        )
+    if model.frame.model.training_info:
+        raise Refused("the model carries training_info, which speaks of its nodes by name: remove that, or keep the model as it is")
+    clock = time.monotonic()
+
+    def lap(stage: str) -> None:
+        nonlocal clock
+        now = time.monotonic()
+        seconds[stage] = now - clock
+        clock = now
+
+    say("simplify", None)
+    tidy = simplify(model) if clean else None
+    start = model if tidy is None else tidy.graph
+    lap("simplify")
+    say("search", None)
+    found = search(start, rules, cost, budget, lambda p: say("search", p))
+    lap("search")
+    if not found.trace and not (tidy and tidy.steps):
+        graph, trace, proof = model, found.trace, Proof()
+    elif prove:
+        graph, trace, proof = _proven(model, start, found.trace, cost, dims or {}, seed, say)
+    else:
+        graph, trace, proof = fold_rewrites(found.graph), found.trace, Proof()
+    lap("prove")
+    unchanged = graph is model
+    status = Status.PROOF_FAILED if not proof.ok else Status.OPTIMAL if unchanged else Status.OPTIMIZED
+    facts = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
+    return Outcome(
+        status,
+        graph,
+        model,
+        start,
+        found.initial_cost_ms,
+        cost.cost_ms(graph),
+        trace,
+        proof,
+        coverage(model, rules),
+        tidy.steps if tidy else {},
+        seconds,
+        facts,
+        rules,
+    )
+
+
+def _proven(
+    model: Graph, start: Graph, trace: tuple[Step, ...], cost: CostModel, dims: Mapping[str, int], seed: int, say: Stage
+) -> tuple[Graph, tuple[Step, ...], Proof]:
+    """The graph after those rewrites that are proven; the guilty of a difference in the whole are found by bisection."""
+    sizes = draws(start, dims, 2)
+    proofs: list[RewriteProof] = []
+    graph = start
+    for k, step in enumerate(trace):
+        say("prove", k / (len(trace) + 1))
+        proofs.append(prove_rewrite(graph, step.match, sizes, np.random.default_rng((seed, k))))
+        graph = graph.replace(step.match.edit)
+    guilty = {k: p.why for k, p in enumerate(proofs) if not p.ok}
+    done: dict[int, Step] = dict(enumerate(trace))
+    lost: list[int] = []
+    while True:
+        if guilty:
+            graph, done, lost = without(start, trace, guilty)
+        say("compare", None)
+        final = fold_rewrites(graph)
+        whole = compare(model, final, dims, taps=True)
+        if whole.ok or not done:
+            break
+        guilty[_first_bad(model, start, trace, list(done), guilty, dims)] = f"the whole model: {whole.why}"
+    dropped = tuple((trace[k].match.rule.name, why) for k, why in sorted(guilty.items()))
+    left = tuple(trace[k].match.rule.name for k in lost)
+    if not whole.ok:  # without any rewrite: the clean-up itself is at fault
+        return model, (), Proof(tuple(proofs), whole, (*dropped, ("simplify", whole.why)), left)
+    kept = repriced(start, tuple(done.values()), cost) if guilty else trace
+    return final, kept, Proof(tuple(proofs), whole, dropped, left)
+
+
+def _first_bad(
+    model: Graph, start: Graph, trace: tuple[Step, ...], done: list[int], guilty: Mapping[int, str], dims: Mapping[str, int]
+) -> int:
+    """Number of the first rewrite after which the whole differs from the original."""
+    low, high = 0, len(done)
+    while high - low > 1:
+        middle = (low + high) // 2
+        graph, _, _ = without(start, trace, set(guilty) | set(done[middle:]))
+        if compare(model, fold_rewrites(graph), dims, seeds=1, taps=True).ok:
+            low = middle
+        else:
+            high = middle
+    return done[high - 1]

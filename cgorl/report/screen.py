@@ -1,0 +1,156 @@
+"""An optimization on a terminal: progress while it works, then tables."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from cgorl.ir.graph import Graph
+from cgorl.pipeline import Outcome, Stage, Status
+from cgorl.report.ledger import count
+from cgorl.rules.matches import constant_bytes
+from cgorl.search.searcher import Progress as SearchProgress
+
+_SHOWN = 12
+
+
+class Screen:
+    """Shows stages as they pass; on something that is no terminal, one line a stage and one each ten seconds."""
+
+    def __init__(self, console: Console) -> None:
+        """Writes to `console`."""
+        self.console = console
+        self._bar = Progress(
+            TextColumn("{task.description:<9}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[text]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("load", total=None, text="")
+        self._stage = "load"
+        self._told = time.monotonic()
+
+    def __enter__(self) -> Screen:
+        """Starts the display."""
+        if self.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the display."""
+        self._bar.stop()
+
+    @property
+    def tell(self) -> Stage:
+        """The callback that a job reports to."""
+        return self._tell
+
+    def _tell(self, stage: str, progress: SearchProgress | float | None) -> None:
+        text, share = "", None
+        if isinstance(progress, SearchProgress):
+            text = f"{progress.best_ms:.3f} ms, {progress.rewrites} rewrites, {progress.evaluations:,} priced"
+        elif progress is not None:
+            text, share = f"{100 * progress:.0f} %", progress
+        if self.console.is_terminal:
+            self._bar.update(self._task, description=stage, text=text, total=None if share is None else 1.0, completed=share or 0.0)
+        elif stage != self._stage or time.monotonic() - self._told > 10:
+            self.console.print(f"{stage} ... {text}".rstrip(), highlight=False)
+            self._told = time.monotonic()
+        self._stage = stage
+
+
+def show(outcome: Outcome, console: Console, files: list[Path], folder: Path | None) -> None:
+    """Prints the result: operators before and after, the largest rewrites, proof, file size."""
+    console.print(f"coverage  {outcome.coverage}", highlight=False)
+    console.print(_operators(outcome))
+    if outcome.trace:
+        console.print(_rewrites(outcome))
+    for line in lines(outcome):
+        console.print(line, highlight=False)
+    for path in files:
+        console.print(f"written   {path} ({path.stat().st_size / 1e6:,.1f} MB)", highlight=False, soft_wrap=True)
+    if folder is not None:
+        console.print(f"run       {folder}", highlight=False, soft_wrap=True)
+
+
+def lines(outcome: Outcome) -> list[str]:
+    """The result in a few plain lines."""
+    before, after = outcome.initial_cost_ms, outcome.cost_ms
+    change = f"{before:.3f} -> {after:.3f} ms" + (f" ({100 * (after / before - 1):+.1f} %)" if before else "")
+    found = [f"nodes     {count(outcome.original)} -> {count(outcome.start)} simplified -> {count(outcome.graph)}"]
+    if outcome.simplified:
+        found.append("clean-up  " + ", ".join(f"{n} {what}" for what, n in outcome.simplified.items() if n))
+    found.append(f"cost      {change}, estimated; {len(outcome.trace)} rewrites; search stopped: {outcome.search.get('stopped', '')}")
+    a, b = constant_bytes(outcome.original), constant_bytes(outcome.graph)
+    found.append(f"weights   {a / 1e6:,.1f} -> {b / 1e6:,.1f} MB")
+    found.append("proof     " + _proof(outcome))
+    for rule, why in outcome.proof.dropped:
+        found.append(f"dropped   {rule}: {why}")
+    for rule in outcome.proof.lost:
+        found.append(f"dropped   {rule}: rests on a dropped rewrite")
+    found.append(f"status    {outcome.status.value}")
+    return found
+
+
+def _proof(outcome: Outcome) -> str:
+    proof = outcome.proof
+    if outcome.status is Status.OPTIMAL:
+        return "the model is the original, untouched"
+    if proof.whole is None:
+        return "none (prove=false)"
+    worst = max((p.error for p in proof.rewrites), default=0.0)
+    good = sum(p.ok for p in proof.rewrites)
+    text = f"{good} of {len(proof.rewrites)} rewrites re-run in float64 (largest error {worst:.0e}); " if proof.rewrites else ""
+    whole = proof.whole
+    if not whole.runs:
+        return text + f"the whole was not run: {whole.skipped}"
+    verdict = "agrees" if whole.ok else "DIFFERS"
+    return text + f"the whole {verdict} on {whole.runs} inputs, {whole.values} values watched (largest error {whole.error:.0e})"
+
+
+def _operators(outcome: Outcome) -> Table:
+    before, after = _ops(outcome.original), _ops(outcome.graph)
+    table = Table(title="operators", title_justify="left", header_style="bold")
+    table.add_column("operator")
+    for head in ("before", "after", "change"):
+        table.add_column(head, justify="right")
+    rows = sorted(before.keys() | after.keys(), key=lambda op: (-abs(after[op] - before[op]), -before[op], op))
+    for op in rows[:_SHOWN]:
+        change = after[op] - before[op]
+        table.add_row(op, str(before[op]), str(after[op]), f"{change:+d}" if change else "")
+    if len(rows) > _SHOWN:
+        rest = rows[_SHOWN:]
+        table.add_row(f"({len(rest)} more)", str(sum(before[o] for o in rest)), str(sum(after[o] for o in rest)), "")
+    table.add_row("all", str(before.total()), str(after.total()), f"{after.total() - before.total():+d}", style="bold")
+    return table
+
+
+def _rewrites(outcome: Outcome) -> Table:
+    table = Table(title="largest rewrites", title_justify="left", header_style="bold")
+    for head in ("rule", "at"):
+        table.add_column(head, overflow="fold")
+    table.add_column("gain ms", justify="right")
+    table.add_column("share", justify="right")
+    graph, rows = outcome.start, []
+    for step in outcome.trace:
+        root = graph.nodes[step.match.root]
+        rows.append((step.before_ms - step.after_ms, step.match.rule.name, root.name or root.names[0] or root.op))
+        graph = graph.replace(step.match.edit)
+    total = outcome.initial_cost_ms or 1.0
+    for gain, rule, place in sorted(rows, key=lambda r: -r[0])[:_SHOWN]:
+        table.add_row(rule, place, f"{gain:.3f}", f"{100 * gain / total:.2f} %")
+    if len(rows) > _SHOWN:
+        rest = sum(r[0] for r in sorted(rows, key=lambda r: -r[0])[_SHOWN:])
+        table.add_row(f"({len(rows) - _SHOWN} more)", "", f"{rest:.3f}", f"{100 * rest / total:.2f} %")
+    return table
+
+
+def _ops(graph: Graph) -> Counter[str]:
+    return Counter(f"{n.domain}.{n.op}" if n.domain else n.op for n in graph.nodes.values() if not n.is_source and n.op != "SparseConstant")

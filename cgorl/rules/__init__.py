@@ -1,0 +1,1 @@
+"""Rules: what may be substituted for what, and where."""

@@ -1,0 +1,124 @@
+"""Terms: the tree that both sides of a rule are made of, and its text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+INFIX = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "MatMul": "@"}
+_BINARY: dict[type[ast.operator], str] = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.MatMult: "MatMul"}
+
+
+class RuleError(ValueError):
+    """A rule's text that cannot be understood; the message names rule and place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A name: any value (or attribute) in a source, what it was bound to in a target; `[name]` may be absent."""
+
+    name: str
+    optional: bool = False
+
+    def __str__(self) -> str:
+        """The rule text of the term."""
+        return f"[{self.name}]" if self.optional else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A number, text or tuple of them."""
+
+    value: int | float | str | tuple[int | float | str, ...]
+
+    def __str__(self) -> str:
+        """The rule text of the term."""
+        return repr(list(self.value)) if isinstance(self.value, tuple) else repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An ONNX operator (capital) or a function of the vocabulary (small) applied to terms.
+
+    `rest` names the attributes not spelled out (`**rest`); `label` names the matched node (`label := Conv(...)`).
+    """
+
+    op: str
+    args: tuple[Term, ...]
+    attrs: tuple[tuple[str, Term], ...] = ()
+    rest: str = ""
+    label: str = ""
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the term is an ONNX operator, not a function of the vocabulary."""
+        return self.op[0].isupper()
+
+    def __str__(self) -> str:
+        """The rule text of the term."""
+        if self.op in INFIX and len(self.args) == 2 and not self.attrs and not self.rest and not self.label:
+            return f"({self.args[0]} {INFIX[self.op]} {self.args[1]})"
+        parts = [str(a) for a in self.args] + [f"{k}={v}" for k, v in self.attrs] + ([f"**{self.rest}"] if self.rest else [])
+        text = f"{self.op}({', '.join(parts)})"
+        return f"({self.label} := {text})" if self.label else text
+
+
+Term = Var | Lit | Apply
+
+
+def parse_term(text: str) -> Term:
+    """The term that `text` spells, in Python's expression syntax. Raises RuleError."""
+    try:
+        tree = ast.parse(f"({text}\n)", mode="eval").body
+    except SyntaxError as e:
+        raise RuleError(f"cannot read '{' '.join(text.split())}': {e.msg}") from None
+    return _term(tree)
+
+
+def _term(tree: ast.expr) -> Term:
+    match tree:
+        case ast.Name(id=name):
+            return Var(name)
+        case ast.List(elts=[ast.Name(id=name)]):
+            return Var(name, optional=True)
+        case ast.Constant(value=int() | float() | str() as value):
+            return Lit(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return Lit(-value)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return Apply("Neg", (_term(inner),))
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            parts = [_term(i) for i in items]
+            if not all(isinstance(p, Lit) and not isinstance(p.value, tuple) for p in parts):
+                raise RuleError(f"a list may hold numbers and text only: {ast.unparse(tree)}")
+            return Lit(tuple(p.value for p in parts))  # type: ignore[union-attr, misc]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return Apply(_BINARY[type(op)], (_term(left), _term(right)))
+        case ast.NamedExpr(target=ast.Name(id=label), value=inner):
+            made = _term(inner)
+            if not isinstance(made, Apply):
+                raise RuleError(f"only an operator can have a label: {ast.unparse(tree)}")
+            return Apply(made.op, made.args, made.attrs, made.rest, label)
+        case ast.Call(func=ast.Name(id=op_name), args=args, keywords=keywords):
+            rest = next((k.value.id for k in keywords if k.arg is None and isinstance(k.value, ast.Name)), "")
+            attrs = tuple((k.arg, _term(k.value)) for k in keywords if k.arg is not None)
+            return Apply(op_name, tuple(_term(a) for a in args), attrs, rest)
+    raise RuleError(f"not a term: {ast.unparse(tree)}")
+
+
+def walk(term: Term) -> Iterator[Term]:
+    """The term and all terms inside it, itself first."""
+    yield term
+    if isinstance(term, Apply):
+        for a in term.args:
+            yield from walk(a)
+        for _, a in term.attrs:
+            yield from walk(a)
+
+
+def depth(term: Term) -> int:
+    """How many operators deep a source pattern reaches."""
+    if not isinstance(term, Apply):
+        return 0
+    return 1 + max((depth(a) for a in term.args), default=0)

@@ -1,0 +1,1 @@
+"""Searchers: every method behind one protocol."""

@@ -1,0 +1,92 @@
+"""Searcher: the one protocol of all methods, what they may spend, and what they return."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from cgorl.cost.model import CostModel
+from cgorl.ir.graph import Graph
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.trace import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a search may spend; None is no limit.
+
+    An expansion is a distinct graph whose matches were listed, an evaluation one match priced for one graph.
+    """
+
+    seconds: float | None = None
+    expansions: int | None = None
+    evaluations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A searcher's word on how it goes: called after each expansion."""
+
+    expansions: int
+    evaluations: int
+    seconds: float
+    best_ms: float
+    rewrites: int
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResult:
+    """The best graph found and how it came about; `stopped` says what ended the search."""
+
+    graph: Graph
+    cost_ms: float
+    initial_cost_ms: float
+    trace: tuple[Step, ...]
+    expansions: int
+    evaluations: int
+    seconds: float
+    stopped: str
+
+
+class Searcher(Protocol):
+    """graph -> the best equivalent graph found within the budget; anytime: an interrupt gives the best so far."""
+
+    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+        """Runs the search."""
+        ...
+
+
+class Meter:
+    """Counts what a search spends and says when a budget is used up."""
+
+    def __init__(self, budget: Budget, listen: Listener | None) -> None:
+        """Starts the clock."""
+        self.budget, self._listen = budget, listen
+        self._start = time.monotonic()
+        self.expansions = self.evaluations = 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.monotonic() - self._start
+
+    def spent(self) -> str:
+        """The name of the limit that is reached; empty while there is room."""
+        b = self.budget
+        if b.seconds is not None and self.seconds >= b.seconds:
+            return "seconds"
+        if b.expansions is not None and self.expansions >= b.expansions:
+            return "expansions"
+        if b.evaluations is not None and self.evaluations >= b.evaluations:
+            return "evaluations"
+        return ""
+
+    def tell(self, best_ms: float, rewrites: int) -> None:
+        """Reports to the listener."""
+        if self._listen is not None:
+            self._listen(Progress(self.expansions, self.evaluations, self.seconds, best_ms, rewrites))

@@ -1,0 +1,48 @@
+"""Tracker: one folder a run, with its configuration, metrics, trace and summary; never shared, never overwritten."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class TrackError(ValueError):
+    """A run folder that cannot be made; the message says why."""
+
+
+class Tracker:
+    """The folder of one run; metrics are appended as JSON lines, each flushed, so that a killed run keeps them."""
+
+    def __init__(self, root: str | Path, kind: str, label: str) -> None:
+        """Makes `root/kind/<time>_<label>`, with a number behind it if that is there. Raises TrackError."""
+        stem = time.strftime("%Y-%m-%d_%H-%M-%S") + "_" + (re.sub(r"[^\w.-]+", "_", label)[:60] or "run")
+        for k in range(1000):
+            folder = Path(root) / kind / (stem if k == 0 else f"{stem}_{k}")
+            try:
+                folder.mkdir(parents=True)
+                break
+            except FileExistsError:
+                if not folder.is_dir():
+                    raise TrackError(f"cannot make the run folder '{folder}': a file is in the way") from None
+            except OSError as e:
+                raise TrackError(f"cannot make the run folder '{folder}': {e.strerror or e}") from None
+        else:
+            raise TrackError(f"too many runs called '{stem}' in '{root}'")
+        self.folder = folder
+        self._start = time.monotonic()
+
+    def log(self, **metrics: Any) -> None:
+        """Appends one line to metrics.jsonl, with the seconds since the run began."""
+        line = json.dumps({"seconds": round(time.monotonic() - self._start, 6), **metrics}, allow_nan=True)
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as f:
+            f.write(line + "\n")
+
+    def write(self, name: str, data: Mapping[str, Any] | str) -> Path:
+        """Writes a mapping as JSON, or text as it is, to the file `name` of the folder."""
+        path = self.folder / name
+        path.write_text(data if isinstance(data, str) else json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
+        return path

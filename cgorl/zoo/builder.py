@@ -1,0 +1,205 @@
+"""GraphBuilder: grows an `onnx.ModelProto` node by node, with seeded weights that keep activations O(1)."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+IR_VERSION = 8
+
+Shape = tuple[int | str, ...]
+
+
+class Value(NamedTuple):
+    """A float32 tensor of the graph: its name and shape (a dim is an int or a symbol)."""
+
+    name: str
+    shape: Shape
+
+
+class GraphBuilder:
+    """Builds one model; a node is named by the open scopes and its label, and its output has the node's name.
+
+    Weights are drawn from `rng` in node order, and no draw depends on the batch or the image size, so one seed gives the
+    same weights at every input size. They keep a deep network at the edge of chaos: activations stay O(1), an input
+    change neither dies out nor blows up. He-scaled conv weights alone would let all inputs converge to one output (the
+    positive mean that a relu leaves is carried on, what differs shrinks), so each filter's own mean is subtracted, wholly
+    where the scatter of a batchnorm's bias and mean holds the chaos down, else in part. Batchnorm's four arrays are far
+    from trivial, so that a wrong fold shows.
+    """
+
+    def __init__(self, name: str, rng: np.random.Generator) -> None:
+        """Starts an empty graph of this name; weights will be drawn from rng."""
+        self._name = name
+        self._rng = rng
+        self._scopes: list[str] = []
+        self._inputs: list[Value] = []
+        self._nodes: list[onnx.NodeProto] = []
+        self._initializers: dict[str, TensorProto] = {}
+
+    @contextmanager
+    def scope(self, label: str) -> Iterator[None]:
+        """Yields once; nodes made inside are named `label/...` below the scopes already open."""
+        self._scopes.append(label)
+        yield
+        self._scopes.pop()
+
+    def input(self, name: str, shape: Shape) -> Value:
+        """Returns a new float32 input of the graph."""
+        value = Value(name, shape)
+        self._inputs.append(value)
+        return value
+
+    def constant(self, name: str, array: NDArray[Any]) -> str:
+        """Returns the name of an initializer outside every scope; asked for again under one name, it is shared."""
+        if name not in self._initializers:
+            self._initializers[name] = numpy_helper.from_array(array, name)
+        return name
+
+    def node(self, op: str, inputs: Sequence[Value | str], shape: Shape, label: str, **attributes: Any) -> Value:
+        """Returns the output, of the given shape, of a new node; inputs are values or names of initializers."""
+        name = self._path(label)
+        sources = [source.name if isinstance(source, Value) else source for source in inputs]
+        self._nodes.append(helper.make_node(op, sources, [name], name=name, **attributes))
+        return Value(name, shape)
+
+    def conv(
+        self,
+        x: Value,
+        channels: int,
+        kernel: int | tuple[int, int],
+        label: str = "conv",
+        *,
+        stride: int = 1,
+        same: bool = True,
+        normed: bool = True,
+        gain: float = 1.0,
+    ) -> Value:
+        """Returns x (N, C, H, W) convolved without bias, weight (channels, C, kh, kw).
+
+        Args:
+            x: the input.
+            channels: output channels.
+            kernel: (kh, kw), or one number for both.
+            label: the node's label; the weight is `label.weight`.
+            stride: of both axes.
+            same: pad kernel // 2 on each side (odd kernels), else no padding.
+            normed: a batchnorm follows; the two are scaled for one another. Else the conv alone keeps the mean square.
+            gain: mean square of the output, relative to what keeps it constant from relu to relu.
+        """
+        kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
+        fan_in = _channels(x) * kh * kw
+        variance, centring = (2.0, 1.0) if normed else (2.3, 0.25)
+        weight = self._normal((channels, _channels(x), kh, kw), math.sqrt(gain * variance / fan_in))
+        if fan_in > 1:
+            weight -= np.float32(centring) * weight.mean(axis=(1, 2, 3), keepdims=True)
+        attributes = _window((kh, kw), stride, same)
+        shape = (x.shape[0], channels, *_sides(x, attributes))
+        return self.node("Conv", [x, self._weight(f"{label}.weight", weight)], shape, label, **attributes)
+
+    def batchnorm(self, x: Value, label: str = "bn", *, gain: float = 1.0, epsilon: float = 1e-5) -> Value:
+        """Returns x (N, C, ...) under inference batch normalization; `gain` multiplies the mean square of the result."""
+        size = (_channels(x),)
+        variance = self._uniform(size, 0.5, 1.5)
+        scale = self._uniform(size, 0.7, 1.3) * np.float32(math.sqrt(gain))
+        bias = self._normal(size, 0.35 * math.sqrt(gain))
+        mean = self._normal(size, 0.3)
+        parts = {"scale": scale, "bias": bias, "mean": mean, "var": variance}
+        weights = [self._weight(f"{label}.{part}", array) for part, array in parts.items()]
+        return self.node("BatchNormalization", [x, *weights], x.shape, label, epsilon=epsilon)
+
+    def relu(self, x: Value, label: str = "relu") -> Value:
+        """Returns max(x, 0)."""
+        return self.node("Relu", [x], x.shape, label)
+
+    def add(self, a: Value, b: Value, label: str = "add") -> Value:
+        """Returns a + b, both of one shape."""
+        return self.node("Add", [a, b], a.shape, label)
+
+    def concat(self, values: Sequence[Value], label: str = "concat") -> Value:
+        """Returns the values joined on axis 1 (channels)."""
+        channels = sum(_channels(value) for value in values)
+        return self.node("Concat", values, (values[0].shape[0], channels, *values[0].shape[2:]), label, axis=1)
+
+    def max_pool(self, x: Value, kernel: int, label: str = "maxpool", *, stride: int = 1, same: bool = True) -> Value:
+        """Returns the maximum of each window of x (N, C, H, W); padding as in `conv`."""
+        attributes = _window((kernel, kernel), stride, same)
+        return self.node("MaxPool", [x], (*x.shape[:2], *_sides(x, attributes)), label, **attributes)
+
+    def average_pool(self, x: Value, kernel: int, label: str = "avgpool", *, count_include_pad: bool) -> Value:
+        """Returns the mean of each window of x (N, C, H, W) at stride 1 and SAME padding."""
+        attributes = _window((kernel, kernel), 1, same=True)
+        return self.node("AveragePool", [x], x.shape, label, count_include_pad=int(count_include_pad), **attributes)
+
+    def classifier(self, x: Value, classes: int) -> Value:
+        """Returns logits (N, classes) of x (N, C, H, W): global average pool, flatten, linear with bias (Gemm)."""
+        channels = _channels(x)
+        pooled = self.node("GlobalAveragePool", [x], (*x.shape[:2], 1, 1), "avgpool")
+        flat = self.node("Flatten", [pooled], x.shape[:2], "flatten", axis=1)
+        weight = self._weight("fc.weight", self._normal((classes, channels), math.sqrt(2.0 / channels)))
+        bias = self._weight("fc.bias", self._normal((classes,), 0.2))
+        return self.node("Gemm", [flat, weight, bias], (x.shape[0], classes), "fc", transB=1)
+
+    def linear(self, x: Value, features: int, label: str, *, gain: float = 1.0) -> Value:
+        """Returns x (..., C) @ weight (C, features) + bias, as the two nodes `label/matmul` and `label/add`."""
+        inner = int(x.shape[-1])
+        shape = (*x.shape[:-1], features)
+        with self.scope(label):
+            weight = self._weight("matmul.weight", self._normal((inner, features), math.sqrt(gain / inner)))
+            product = self.node("MatMul", [x, weight], shape, "matmul")
+            bias = self._weight("add.bias", self._normal((features,), 0.2))
+            return self.node("Add", [product, bias], shape, "add")
+
+    def layer_norm(self, x: Value, label: str, *, epsilon: float = 1e-12) -> Value:
+        """Returns x (..., C) normalized over its last axis, with scale and bias (C,)."""
+        size = (int(x.shape[-1]),)
+        scale = self._weight(f"{label}.scale", self._uniform(size, 0.6, 1.4))
+        bias = self._weight(f"{label}.bias", self._normal(size, 0.2))
+        return self.node("LayerNormalization", [x, scale, bias], x.shape, label, axis=-1, epsilon=epsilon)
+
+    def model(self, output: Value) -> onnx.ModelProto:
+        """Returns the finished model, whose one output is the given value renamed `output`."""
+        self._nodes[-1].output[0] = "output"
+        graph = helper.make_graph(
+            self._nodes,
+            self._name,
+            [helper.make_tensor_value_info(value.name, TensorProto.FLOAT, value.shape) for value in self._inputs],
+            [helper.make_tensor_value_info("output", TensorProto.FLOAT, output.shape)],
+            list(self._initializers.values()),
+        )
+        opset = helper.make_opsetid("", OPSET)
+        return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="cgorl.zoo")
+
+    def _path(self, label: str) -> str:
+        return "/".join([*self._scopes, label])
+
+    def _weight(self, label: str, array: NDArray[np.float32]) -> str:
+        return self.constant(self._path(label), array)
+
+    def _normal(self, shape: tuple[int, ...], std: float) -> NDArray[np.float32]:
+        values = self._rng.standard_normal(shape, dtype=np.float32)
+        values *= np.float32(std)
+        return values
+
+    def _uniform(self, shape: tuple[int, ...], low: float, high: float) -> NDArray[np.float32]:
+        return self._rng.random(shape, dtype=np.float32) * np.float32(high - low) + np.float32(low)
+
+
+def _channels(x: Value) -> int:
+    return int(x.shape[1])
+
+
+def _window(kernel: tuple[int, int], stride: int, same: bool) -> dict[str, list[int]]:
+    pads = [kernel[0] // 2, kernel[1] // 2] if same else [0, 0]
+    return {"kernel_shape": list(kernel), "strides": [stride, stride], "pads": pads * 2}
+
+
+def _sides(x: Value, window: dict[str, list[int]]) -> tuple[int, ...]:
+    axes = zip(x.shape[2:], window["kernel_shape"], window["strides"], window["pads"], strict=False)
+    return tuple((int(side) + 2 * pad - kernel) // stride + 1 for side, kernel, stride, pad in axes)

@@ -1,0 +1,186 @@
+"""Every zoo graph: published sizes, valid, nothing dead, finite outputs in which an error would show."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from cgorl import zoo
+
+Array = NDArray[np.float32]
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("bert", {"layers": 4, "hidden": 64, "heads": 4, "seq": 12}),
+    "inception_v3": ("inception_v3", {"width": 0.25, "image": 107}),
+    "inception_v3-taso": ("inception_v3", {"width": 0.25, "image": 107, "form": "taso"}),
+    "repvgg_a0": ("repvgg_a0", {"width": 0.25, "image": 64}),
+    "resnet50": ("resnet50", {"width": 0.25, "image": 64}),
+    "resnet50-taso": ("resnet50", {"width": 0.25, "image": 64, "form": "taso"}),
+}
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def model(request: pytest.FixtureRequest) -> onnx.ModelProto:
+    name, params = VARIANTS[request.param]
+    return zoo.build(name, batch=2, **params)
+
+
+def _run(model: onnx.ModelProto, x: Array) -> Array:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"input": x})[0], np.float32)
+
+
+def _dims(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
+    return tuple(dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim)
+
+
+def _sample(model: onnx.ModelProto, seed: int) -> Array:
+    shape = tuple(int(dim) for dim in _dims(model.graph.input[0]))
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def _rms(array: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(array, dtype=np.float64))))
+
+
+def _operators(model: onnx.ModelProto) -> Counter[str]:
+    """Returns operator counts in TASO's way: a relu that is a conv's only user is counted with it, as conv_r."""
+    users = Counter(source for node in model.graph.node for source in node.input)
+    convs = {node.output[0] for node in model.graph.node if node.op_type == "Conv" and users[node.output[0]] == 1}
+    counts = Counter(node.op_type for node in model.graph.node)
+    fused = sum(node.op_type == "Relu" and node.input[0] in convs for node in model.graph.node)
+    counts.update({"conv_r": fused, "Conv": -fused, "Relu": -fused})
+    return +counts
+
+
+def test_it_is_valid_onnx_of_the_declared_shape(model: onnx.ModelProto) -> None:
+    onnx.checker.check_model(model, full_check=True)
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    assert _dims(inferred.graph.output[0]) == _dims(model.graph.output[0]) == _run(model, _sample(model, 0)).shape
+
+
+def test_nothing_is_dead_or_unnamed(model: onnx.ModelProto) -> None:
+    graph = model.graph
+    used = {source for node in graph.node for source in node.input} | {value.name for value in graph.output}
+    produced = [output for node in graph.node for output in node.output] + [tensor.name for tensor in graph.initializer]
+    assert used == set(produced) | {"input"}
+    assert len(set(produced)) == len(produced)
+    assert len({node.name for node in graph.node}) == len(graph.node)
+    assert all(node.name and ".." not in node.name for node in graph.node)
+
+
+def test_outputs_show_what_happens_inside(model: onnx.ModelProto) -> None:
+    x, other = _sample(model, 0), _sample(model, 1)
+    y = _run(model, x)
+    assert np.isfinite(y).all()
+    assert 0.3 < y.std() < 5
+    assert _rms(y - _run(model, other)) > 0.04 * y.std()
+    # A small error is neither hidden nor blown up on its way through the network.
+    nudged = _run(model, x + np.float32(1e-3) * other)
+    assert 1e-4 < _rms(y - nudged) / y.std() < 2e-2
+    weights = [tensor for tensor in model.graph.initializer if len(tensor.dims) in (2, 4)]
+    for i in np.linspace(0, len(weights) - 1, 5).astype(int):
+        original = weights[i].raw_data
+        weights[i].raw_data = numpy_helper.to_array(weights[i])[::-1].tobytes()
+        error = _rms(y - _run(model, x)) / y.std()
+        weights[i].raw_data = original
+        assert error > 0.02, weights[i].name
+
+
+def test_batchnorm_statistics_are_far_from_trivial(model: onnx.ModelProto) -> None:
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    norms = [node for node in model.graph.node if node.op_type == "BatchNormalization"]
+    for part, trivial in enumerate([1.0, 0.0, 0.0, 1.0], start=1):
+        arrays = [weights[node.input[part]] for node in norms]
+        assert all(np.abs(array - trivial).mean() > 0.02 for array in arrays)
+        assert all(array.min() > 0 for array in arrays if part == 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("inception_v3", 23_834_568), ("resnet50", 25_557_032), ("repvgg_a0", 9_108_968), ("bert", 4 * (12 * 512**2 + 13 * 512))],
+)
+def test_parameter_counts_are_the_published_ones(name: str, published: int) -> None:
+    weights = zoo.build(name).graph.initializer
+    counted = [tensor for tensor in weights if not tensor.name.startswith("constant/") and not tensor.name.endswith((".mean", ".var"))]
+    assert sum(int(np.prod(tensor.dims)) for tensor in counted) == published
+
+
+def test_taso_inception_has_the_119_operators() -> None:
+    model = zoo.build("inception_v3", form="taso", width=0.125)
+    assert _operators(model) == {"conv_r": 94, "AveragePool": 10, "Concat": 11, "MaxPool": 4}
+    assert _dims(model.graph.output[0]) == (1, 256, 8, 8)
+
+
+def test_taso_resnet_has_the_84_operators() -> None:
+    model = zoo.build("resnet50", form="taso")
+    assert _operators(model) == {"conv_r": 36, "Conv": 16, "Add": 16, "Relu": 16}
+    assert _dims(model.graph.input[0]) == (1, 64, 56, 56)
+    assert _dims(model.graph.output[0]) == (1, 2048, 7, 7)
+
+
+def test_export_forms_keep_batchnorm_apart() -> None:
+    tail = {"GlobalAveragePool": 1, "Flatten": 1, "Gemm": 1}
+    inception = _operators(zoo.build("inception_v3", width=0.125))
+    assert inception == tail | {"Conv": 94, "BatchNormalization": 94, "Relu": 94, "MaxPool": 4, "AveragePool": 9, "Concat": 15}
+    resnet = _operators(zoo.build("resnet50", width=0.125))
+    assert resnet == tail | {"Conv": 53, "BatchNormalization": 53, "Relu": 49, "MaxPool": 1, "Add": 16}
+    repvgg = _operators(zoo.build("repvgg_a0", width=0.125))
+    assert repvgg == tail | {"Conv": 44, "BatchNormalization": 61, "Relu": 22, "Add": 39}
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "convs"), [("resnet50", (1, 1, 1, 1), 17), ("inception_v3", (1, 1, 1), 41), ("repvgg_a0", (1, 1, 1, 1), 10)]
+)
+def test_depth_is_a_parameter(name: str, depth: tuple[int, ...], convs: int) -> None:
+    model = zoo.build(name, width=0.125, depth=depth, classes=7)
+    assert _operators(model)["Conv"] == convs
+    assert _dims(model.graph.output[0]) == (1, 7)
+
+
+def test_dynamic_bert_runs_at_two_sizes() -> None:
+    sizes = {"layers": 2, "hidden": 32, "heads": 4}
+    model = zoo.build("bert", batch="batch", seq="seq", **sizes)
+    onnx.checker.check_model(model, full_check=True)
+    assert _dims(model.graph.input[0]) == _dims(model.graph.output[0]) == ("batch", "seq", 32)
+    for batch, seq in [(1, 5), (3, 9)]:
+        fixed = zoo.build("bert", batch=batch, seq=seq, **sizes)
+        np.testing.assert_array_equal(_run(model, _sample(fixed, 0)), _run(fixed, _sample(fixed, 0)))
+
+
+def test_bert_is_the_encoder_as_published() -> None:
+    model = zoo.build("bert", layers=1, hidden=24, heads=3, seq=7, batch=2, intermediate=40)
+    x = _sample(model, 0)
+    np.testing.assert_allclose(_run(model, x), _encoder_layer(model, x.astype(np.float64)), atol=2e-5)
+
+
+def _encoder_layer(model: onnx.ModelProto, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns one post-norm encoder layer of x (batch, seq, hidden), head by head, in float64."""
+    weights = {t.name.removeprefix("layer0/"): numpy_helper.to_array(t).astype(np.float64) for t in model.graph.initializer}
+    erf = np.vectorize(math.erf)
+
+    def linear(x: NDArray[np.float64], label: str) -> NDArray[np.float64]:
+        return np.matmul(x, weights[f"{label}/matmul.weight"]) + weights[f"{label}/add.bias"]
+
+    def norm(x: NDArray[np.float64], label: str) -> NDArray[np.float64]:
+        centred = x - x.mean(-1, keepdims=True)
+        return np.asarray(centred / centred.std(-1, keepdims=True) * weights[f"{label}.scale"] + weights[f"{label}.bias"])
+
+    query, key, value = (linear(x, f"attention/{part}") for part in ("query", "key", "value"))
+    heads = []
+    for columns in (slice(0, 8), slice(8, 16), slice(16, 24)):
+        scores = np.einsum("bsk,btk->bst", query[..., columns], key[..., columns]) / np.sqrt(8)
+        share = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        heads.append(share @ value[..., columns])
+    x = norm(x + linear(np.concatenate(heads, -1), "attention/output"), "attention/norm")
+    up = linear(x, "mlp/up")
+    return norm(x + linear(up * (1 + erf(up / np.sqrt(2))) / 2, "mlp/down"), "mlp/norm")
