@@ -38,7 +38,7 @@ lab: $(LAB) ## open JupyterLab
 
 clean: ## remove .venv and all caches (runs/ stays)
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find cgorl scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stem is the list of extras. The stamp is written last, and an install that was interrupted, or a .venv that was
 # copied from another folder or whose interpreter is gone, is not repaired but made anew.

@@ -40,10 +40,9 @@ def optimize(model: str | Path | Graph, dims: dict[str, int] | None = None, **ch
     """
     from cgorl import config, jobs
 
-    keys = [f"{k}={'null' if v is None else v}" for k, v in choices.items()]
-    keys += [f"dims.{k}={v}" for k, v in (dims or {}).items()]
-    cfg = config.load_config("optimize", [*keys, f"model={model if isinstance(model, str | Path) else 'graph'}"])
-    return jobs.optimize(cfg, None if isinstance(model, str | Path) else model)
+    graph = None if isinstance(model, str | Path) else model
+    cfg = config.load_config("optimize", values={**choices, "dims": dims or {}, "model": model if graph is None else "graph"})
+    return jobs.optimize(cfg, graph)
 
 
 def verify(a: str | Path | Graph, b: str | Path | Graph, dims: dict[str, int] | None = None) -> Equivalence:

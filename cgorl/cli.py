@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgorl import config
+if TYPE_CHECKING:
+    from cgorl.tracking import Tracker
 
 CODES = {"optimized": 0, "already optimal": 0, "refused": 3, "proof failed": 4}
 ERROR, INTERRUPTED, OPTIMAL_DETAILED = 1, 130, 10
@@ -14,50 +16,57 @@ ERROR, INTERRUPTED, OPTIMAL_DETAILED = 1, 130, 10
 
 def optimize(argv: list[str], doc: str) -> int:
     """Runs conf/optimize.yaml with the overrides `argv`; returns the exit code. `doc` is the script's own help."""
-    if not argv or {"-h", "--help"} & set(argv):
-        print(f"{doc}\n{config.usage('optimize')}")
-        return 0 if argv else ERROR
-    from cgorl.tracking import Tracker, TrackError
-
-    tracker: Tracker | None = None
+    runs: list[Tracker] = []
     try:
-        cfg = config.load_config("optimize", argv)
-        options: dict[str, Any] = config.plain(cfg)
-        if options["exit_codes"] not in ("plain", "detailed"):
-            raise config.ConfigError(f"exit_codes is '{options['exit_codes']}'; it may be plain or detailed")
-        from pathlib import Path
-
-        from rich.console import Console
-
-        from cgorl import jobs
-        from cgorl.pipeline import Refused
-        from cgorl.report.screen import Screen, show
-
-        console = Console()
-        graph = jobs.load(options)
-        tracker = Tracker(options["runs"], "optimize", Path(str(options["model"])).stem)
-        try:
-            with Screen(console) as screen:
-                done = jobs.optimize(cfg, graph, screen.tell, tracker)
-        except Refused as e:
-            tracker.write("summary.json", {"status": "refused", "why": str(e)})
-            return _say(f"refused: {e}", CODES["refused"])
-        show(done, console, [Path(options["output"])] if options["output"] else [], tracker.folder)
-        if done.status.value == "already optimal" and options["exit_codes"] == "detailed":
-            return OPTIMAL_DETAILED
-        return CODES[done.status.value]
+        return _optimize(argv, doc, runs)
     except KeyboardInterrupt:
         return _say("interrupted before there was anything to keep; nothing was written", INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output has gone; the job stops as a pipe's writer does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return _say("error: nobody reads the output any more", ERROR)
     except MemoryError:
         return _say("error: there is not enough memory for this model", ERROR)
-    except TrackError as e:
-        return _say(f"error: {e}", ERROR)
     except ValueError as e:
         if type(e).__module__.startswith("cgorl"):
             return _say(f"error: {e}", ERROR)
-        return _fault(tracker)
+        return _fault(runs)
     except Exception:
-        return _fault(tracker)
+        return _fault(runs)
+
+
+def _optimize(argv: list[str], doc: str, runs: list[Tracker]) -> int:
+    from cgorl import config
+
+    if not argv or {"-h", "--help"} & set(argv):
+        print(f"{doc}\n{config.usage('optimize')}", flush=True)
+        return 0 if argv else ERROR
+    cfg = config.load_config("optimize", argv)
+    options: dict[str, Any] = config.plain(cfg)
+    config.check(options)
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from cgorl import jobs
+    from cgorl.pipeline import Refused
+    from cgorl.report.screen import Screen, show
+    from cgorl.tracking import Tracker
+
+    console = Console()
+    graph = jobs.load(cfg)
+    tracker = Tracker(options["runs"], "optimize", Path(str(options["model"])).stem)
+    runs.append(tracker)
+    try:
+        with Screen(console) as screen:
+            done = jobs.optimize(cfg, graph, screen.tell, tracker)
+    except Refused as e:
+        tracker.write("summary.json", {"status": "refused", "why": str(e)})
+        return _say(f"refused: {e}", CODES["refused"])
+    show(done, console, tracker.folder)
+    sys.stdout.flush()
+    if done.status.value == "already optimal" and options["exit_codes"] == "detailed":
+        return OPTIMAL_DETAILED
+    return CODES[done.status.value]
 
 
 def _say(text: str, code: int) -> int:
@@ -65,10 +74,11 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-def _fault(tracker: Any) -> int:
+def _fault(runs: list[Tracker]) -> int:
     """An error that is cgorl's own: the traceback goes to the run's folder, the screen gets one line."""
     text = traceback.format_exc()
-    last = text.strip().splitlines()[-1]
-    if tracker is None:
-        return _say(f"error: a fault of cgorl's: {last}", ERROR)
-    return _say(f"error: a fault of cgorl's: {last} (details in {tracker.write('error.txt', text)})", ERROR)
+    said = f"error: a fault of cgorl's: {text.strip().splitlines()[-1]}"
+    try:
+        return _say(f"{said} (details in {runs[0].write('error.txt', text)})" if runs else said, ERROR)
+    except ValueError:  # the folder cannot be written to
+        return _say(said, ERROR)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
+from hydra.errors import HydraException, InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -29,46 +29,96 @@ class ConfigError(ValueError):
     """A configuration that cannot be composed; the message names the key and what would do."""
 
 
-def load_config(name: str, overrides: Sequence[str] = ()) -> DictConfig:
+def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> DictConfig:
     """The configuration `conf/<name>.yaml` with overrides such as `search=greedy` or `dims.batch=8`.
 
-    Values of `model` and `output` are taken literally, whatever characters they hold; `dims.` and `zoo.` take any name.
-    Raises ConfigError.
+    Paths (`model`, `output`, `runs`) are taken literally, whatever characters they hold; `dims.` and `zoo.` take any name.
+    `values` are overrides as Python objects. Raises ConfigError.
     """
     if not CONF.is_dir():
         raise ConfigError(f"there is no folder '{CONF}': cgorl runs from a clone of its repository, installed with 'pip install -e .'")
-    free: dict[str, dict[str, Any]] = {k: {} for k in _OPEN}
-    plain: list[str] = []
+    found: dict[str, Any] = {}
+    plain = [f"{k}={v}" for k, v in (values or {}).items() if k in groups()]
     for text in overrides:
         key, equals, value = text.partition("=")
-        if not equals and not text.startswith("~"):
-            raise ConfigError(f"'{text}' should read key=value; {hint(name, text)}")
         group, _, inner = key.partition(".")
+        if not equals:
+            raise ConfigError(f"'{text}' should read key=value; {hint(name, text)}")
+        if not re.match(r"\w", key) or group == "hydra":
+            raise ConfigError(f"there is no key '{key}'; {hint(name, key)}")
         if group in _OPEN and inner:
-            free[group][inner] = OmegaConf.create(f"v: {value}").v if value else None
+            found.setdefault(group, {})[inner] = _value(text, value)
         elif key in _PATHS:
-            plain.append(f"{key}={_quoted(value)}")
+            found[key] = _literal(value)
         else:
             plain.append(text)
+    for key, given in (values or {}).items():
+        if key not in groups():
+            found[key] = _literal(str(given)) if key in _PATHS and given is not None else given
     try:
         GlobalHydra.instance().clear()
         with initialize_config_dir(str(CONF), version_base="1.3"):
             cfg = compose(name, overrides=plain)
-        for group, found in free.items():
-            if found:
-                OmegaConf.update(cfg, group, found, force_add=True)
         OmegaConf.resolve(cfg)
+        for key, given in found.items():
+            OmegaConf.update(cfg, key, given, force_add=key in _OPEN)
     except (HydraException, OmegaConfBaseException) as e:
         raise ConfigError(_sentence(name, e)) from None
+    for key in map(str, cfg):
+        if OmegaConf.is_missing(cfg, key) or (key == "model" and not cfg[key]):
+            raise ConfigError(f"'{key}' must be given, as {key}=...")
     return cfg
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises ConfigError where an option has a value of the wrong kind; options that it does not know are not looked at."""
+    for key in _OPEN:
+        if not isinstance(options.get(key, {}), Mapping):
+            raise ConfigError(f"{key} must be names with values, as {key}.NAME=8, not {options[key]!r}")
+    given = {**options, **{f"dims.{k}": v for k, v in options.get("dims", {}).items()}}
+    for key, value in given.items():
+        kind, good = _KINDS.get("dims." if key.startswith("dims.") else key, ("", None))
+        if good is not None and not good(value):
+            raise ConfigError(f"{key} must be {kind}, not {value!r}")
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least
+
+
+def _or_null(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda v: v is None or good(v)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "simplify": ("true or false", lambda v: isinstance(v, bool)),
+    "prove": ("true or false", lambda v: isinstance(v, bool)),
+    "seed": ("a whole number of at least 0", _whole(0)),
+    "exit_codes": ("plain or detailed", lambda v: v in ("plain", "detailed")),
+    "seconds": ("a number of at least 0, or null", _or_null(_number)),
+    "expansions": ("a whole number of at least 0, or null", _or_null(_whole(0))),
+    "evaluations": ("a whole number of at least 0, or null", _or_null(_whole(0))),
+    "dims.": ("a whole number of at least 1", _whole(1)),
+    "unbound": ("a whole number of at least 1, or null", _or_null(_whole(1))),
+}
 
 
 def hint(name: str, wrong: str) -> str:
     """What may be said instead of a key that is not there."""
-    keys = [line.split(":")[0].strip() for line in (CONF / f"{name}.yaml").read_text().splitlines() if re.match(r"^\w+:", line)]
-    keys = sorted({*keys, *(p.name for p in CONF.iterdir() if p.is_dir())} - {"defaults"})
-    near = difflib.get_close_matches(wrong.split("=")[0], keys, 1)
+    keys = sorted({*_keys(CONF / f"{name}.yaml"), *groups()} - {"defaults"})
+    group, _, inner = wrong.split("=")[0].lstrip("+~-").partition(".")
+    if inner and group in groups():
+        keys = sorted({f"{group}.{k}" for f in (CONF / group).glob("*.yaml") for k in _keys(f)})
+    near = difflib.get_close_matches(f"{group}.{inner}" if inner else group, keys, 1)
     return (f"did you mean '{near[0]}'? " if near else "") + f"keys are {', '.join(keys)}"
+
+
+def _keys(file: Path) -> list[str]:
+    return [line.split(":")[0] for line in file.read_text().splitlines() if re.match(r"[a-z]\w*:", line)]
 
 
 def usage(name: str) -> str:
@@ -85,13 +135,21 @@ def groups() -> dict[str, list[str]]:
 
 
 def build(node: Any, **more: Any) -> Any:
-    """The object that a configuration node with `_target_` describes."""
-    return instantiate(node, **more, _convert_="all")
+    """The object that a configuration node with `_target_` describes. Raises ConfigError where its class will not have the values."""
+    try:
+        return instantiate(node, **more, _convert_="all")
+    except InstantiationException as e:
+        raise ConfigError(" ".join(str(e.__cause__ or e).split())) from None
 
 
 def rule_set(node: Mapping[str, Any]) -> RuleSet:
-    """The rules whose name or a tag is in `include` ("*": all) and not in `exclude`. Raises ConfigError for an unknown name."""
+    """The rules whose name or a tag is in `include` ("*": all) and not in `exclude`. Raises ConfigError."""
     rules = library()
+    for key in ("include", "exclude"):
+        if not isinstance(node[key], list):
+            raise ConfigError(f"rules.{key} must be a list, as rules.{key}=[layout], not {node[key]!r}")
+    if not _number(node["growth"]):
+        raise ConfigError(f"rules.growth must be a number of at least 0, not {node['growth']!r}")
     known = {r.name for r in rules} | {t for r in rules for t in r.tags} | {"*"}
     for word in [*node["include"], *node["exclude"]]:
         if word not in known:
@@ -115,20 +173,25 @@ def yaml(cfg: Any) -> str:
     return OmegaConf.to_yaml(cfg, resolve=True)
 
 
-def _quoted(value: str) -> str:
-    if value in ("", "null"):
-        return value or "null"
-    body = value.replace("'", "\\'") if "\\'" not in value else value
-    return f"'{body}'"
+def _literal(value: str) -> str | None:
+    """A path as a configuration value that resolves to just that path."""
+    return None if value in ("", "null") else value.replace("${", "\\${")
+
+
+def _value(text: str, value: str) -> Any:
+    try:
+        return OmegaConf.to_container(OmegaConf.create(f"v: {value}"))["v"]  # type: ignore[index, call-overload]
+    except Exception:  # yaml's errors
+        raise ConfigError(f"the value of '{text}' cannot be read") from None
 
 
 def _sentence(name: str, error: Exception) -> str:
     text = " ".join(str(error).split())
-    if key := re.search(r"(?:Key|override) '([^']+)' (?:is not in struct|\. )|Could not override '([^']+)'", text):
+    if key := re.search(r"Key '([^']+)' is not in struct|Could not override '([^']+)'", text):
         wrong = key[1] or key[2]
         return f"there is no key '{wrong}'; {hint(name, wrong)}"
-    if choice := re.search(r"Could not find '([^']+)/([^']+)'|In '[^']+': Could not find '([^']+)/([^']+)'", text):
-        group, wrong = choice[1] or choice[3], choice[2] or choice[4]
+    if choice := re.search(r"Could not find '(\w+)/([^']*)'", text):
+        group, wrong = choice[1], choice[2]
         there = groups().get(group, [])
         near = difflib.get_close_matches(wrong, there, 1)
         return f"there is no {group}={wrong}" + (f" (did you mean '{near[0]}'?)" if near else "") + f"; there are {', '.join(there)}"

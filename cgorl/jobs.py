@@ -3,53 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cgorl import config, pipeline
+from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
-from cgorl.ir.onnx_io import check_writable
+from cgorl.ir.onnx_io import ModelError, check_writable
 from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import ledger, summary
-from cgorl.search.searcher import Budget, Progress
-from cgorl.tracking import Tracker
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.searcher import Budget, Progress, Searcher
+from cgorl.tracking import TrackError, Tracker
 
 
-def load(options: Mapping[str, Any]) -> Graph:
-    """The model that the options name, once it is sure that `output` can be written. Raises ModelError and ZooError."""
-    if options["output"]:
-        check_writable(Path(options["output"]))
+class Parts(NamedTuple):
+    """What a configuration names, built."""
+
+    rules: RuleSet
+    cost: CostModel
+    search: Searcher
+    budget: Budget
+
+
+def parts(cfg: Any) -> Parts:
+    """The objects that `cfg` (conf/optimize.yaml) names. Raises ConfigError."""
+    options: Mapping[str, Any] = config.plain(cfg)
+    config.check(options)
+    return Parts(
+        config.rule_set(options["rules"]),
+        config.build(cfg.cost, dims=options["dims"], unbound=options["unbound"]),
+        config.build(cfg.search),
+        Budget(options["seconds"], options["expansions"], options["evaluations"]),
+    )
+
+
+def load(cfg: Any) -> Graph:
+    """The model that `cfg` names, once it is sure that all else that it names can be had and `output` can be written.
+
+    Raises ConfigError, ModelError and ZooError.
+    """
+    options: Mapping[str, Any] = config.plain(cfg)
+    parts(cfg)
+    _check_output(options["output"])
     return pipeline.load_model(options["model"], options["zoo"])
+
+
+def _check_output(output: str | None) -> None:
+    if output:
+        check_writable(Path(output))
+        if Path(output).exists() and not Path(output).is_file():
+            raise ModelError(f"output '{output}' is a device or pipe, which a file would take the place of")
 
 
 def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tracker: Tracker | None = None) -> Outcome:
     """The outcome of the job that `cfg` (conf/optimize.yaml) describes; `graph` stands in for `model`.
 
-    Saves to `output` if that is given. With a tracker, metrics, trace, ledger and summary go to its folder.
+    Saves to `output` if that is given. With a tracker, metrics, trace, ledger and summary go to its folder; the trace also
+    where the model cannot be written, and the model also where metrics cannot.
     """
     options: Mapping[str, Any] = config.plain(cfg)
-    graph = load(options) if graph is None else graph
-    rules = config.rule_set(options["rules"])
-    cost = config.build(cfg.cost, dims=options["dims"], unbound=options["unbound"])
-    search = config.build(cfg.search)
-    budget = Budget(options["seconds"], options["expansions"], options["evaluations"])
+    rules, cost, search, budget = parts(cfg)
+    _check_output(options["output"])
+    graph = pipeline.load_model(options["model"], options["zoo"]) if graph is None else graph
 
     def both(stage: str, progress: Progress | float | None) -> None:
         if tell is not None:
             tell(stage, progress)
         if tracker is not None and isinstance(progress, Progress):
-            tracker.log(
-                expansions=progress.expansions, evaluations=progress.evaluations, best_ms=progress.best_ms, rewrites=progress.rewrites
-            )
+            with suppress(TrackError):  # a full disk shows when the job is done
+                tracker.log(
+                    expansions=progress.expansions, evaluations=progress.evaluations, best_ms=progress.best_ms, rewrites=progress.rewrites
+                )
 
     if tracker is not None:
         tracker.write("config.yaml", config.yaml(cfg))
     done = pipeline.optimize(
         graph, rules, cost, search, budget, options["simplify"], options["prove"], options["dims"], options["seed"], both
     )
-    files = [str(p) for p in done.save(options["output"])] if options["output"] else []
+    try:
+        if options["output"]:
+            done = replace(done, files=tuple(done.save(options["output"])))
+    finally:
+        if tracker is not None:
+            tracker.write("trace.json", done.trace_json())
+            tracker.write("ledger.json", {"rewrites": ledger(done)})
     if tracker is not None:
-        tracker.write("trace.json", done.trace_json())
-        tracker.write("ledger.json", {"rewrites": ledger(done)})
-        tracker.write("summary.json", {**summary(done), "files": files})
+        tracker.write("summary.json", {**summary(done), "files": [str(p) for p in done.files]})
     return done

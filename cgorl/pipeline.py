@@ -21,6 +21,7 @@ from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import ModelError, load, save
 from cgorl.ir.simplify import simplify
+from cgorl.ir.sizes import DimsError, symbols
 from cgorl.rules.coverage import Coverage, coverage
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Progress, Searcher
@@ -59,7 +60,10 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a job gives: the optimized graph, the original, costs in ms, the trace and the proof."""
+    """What a job gives: the optimized graph, the original, costs in ms, the trace and the proof.
+
+    `unknown` are the values whose size the cost could not know, `files` what a job wrote.
+    """
 
     status: Status
     graph: Graph
@@ -74,6 +78,8 @@ class Outcome:
     seconds: Mapping[str, float]
     search: Mapping[str, Any] = field(default_factory=dict)
     rules: RuleSet = field(default_factory=RuleSet)
+    unknown: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     def save(self, path: str | Path) -> list[Path]:
         """Writes the optimized model; returns the files. Raises ModelError."""
@@ -124,6 +130,7 @@ def optimize(
         )
     if model.frame.model.training_info:
         raise Refused("the model carries training_info, which speaks of its nodes by name: remove that, or keep the model as it is")
+    _check_dims(model, dims or {})
     clock = time.monotonic()
 
     def lap(stage: str) -> None:
@@ -163,49 +170,64 @@ def optimize(
         seconds,
         facts,
         rules,
+        tuple(cost.unknown(graph)),
     )
+
+
+def _check_dims(model: Graph, dims: Mapping[str, int]) -> None:
+    known = dict.fromkeys(symbols(model))
+    known.update((d, None) for n in model.nodes.values() for t in n.types if t and t.shape for d in t.shape if isinstance(d, str))
+    for name in dims:
+        if name not in known:
+            raise DimsError(f"the model has no dim '{name}' to give a size to" + (f"; it has {', '.join(known)}" if known else ""))
 
 
 def _proven(
     model: Graph, start: Graph, trace: tuple[Step, ...], cost: CostModel, dims: Mapping[str, int], seed: int, say: Stage
 ) -> tuple[Graph, tuple[Step, ...], Proof]:
-    """The graph after those rewrites that are proven; the guilty of a difference in the whole are found by bisection."""
+    """The graph after those rewrites that are proven; the guilty of a difference in the whole are found by bisection.
+
+    Where some are dropped, those that stay may have come out otherwise, and are proven anew.
+    """
     sizes = draws(start, dims, 2)
-    proofs: list[RewriteProof] = []
-    graph = start
-    for k, step in enumerate(trace):
-        say("prove", k / (len(trace) + 1))
-        proofs.append(prove_rewrite(graph, step.match, sizes, np.random.default_rng((seed, k))))
-        graph = graph.replace(step.match.edit)
-    guilty = {k: p.why for k, p in enumerate(proofs) if not p.ok}
-    done: dict[int, Step] = dict(enumerate(trace))
-    lost: list[int] = []
+    guilty: dict[int, str] = {}
+    proofs: dict[int, RewriteProof] = {}
     while True:
-        if guilty:
-            graph, done, lost = without(start, trace, guilty)
+        _, done, lost = without(start, trace, guilty) if guilty else (start, dict(enumerate(trace)), [])
+        here = start
+        for n, (k, step) in enumerate(done.items()):
+            say("prove", n / (len(done) + 1))
+            proofs[k] = prove_rewrite(here, step.match, sizes, np.random.default_rng((seed, k)))
+            here = here.replace(step.match.edit)
+        if unproven := {k: proofs[k].why for k in done if not proofs[k].ok}:
+            guilty.update(unproven)
+            continue
         say("compare", None)
-        final = fold_rewrites(graph)
+        final = fold_rewrites(here)
         whole = compare(model, final, dims, taps=True)
         if whole.ok or not done:
             break
+        if not compare(model, fold_rewrites(start), dims, taps=True).ok:
+            lost, done = [*lost, *done], {}
+            break
         guilty[_first_bad(model, start, trace, list(done), guilty, dims)] = f"the whole model: {whole.why}"
     dropped = tuple((trace[k].match.rule.name, why) for k, why in sorted(guilty.items()))
-    left = tuple(trace[k].match.rule.name for k in lost)
+    left = tuple(trace[k].match.rule.name for k in sorted(lost))
+    shown = tuple(proofs[k] for k in sorted(proofs))
     if not whole.ok:  # without any rewrite: the clean-up itself is at fault
-        return model, (), Proof(tuple(proofs), whole, (*dropped, ("simplify", whole.why)), left)
-    kept = repriced(start, tuple(done.values()), cost) if guilty else trace
-    return final, kept, Proof(tuple(proofs), whole, dropped, left)
+        return model, (), Proof(shown, whole, (*dropped, ("simplify", whole.why)), left)
+    return final, repriced(start, tuple(done.values()), cost) if guilty else trace, Proof(shown, whole, dropped, left)
 
 
 def _first_bad(
     model: Graph, start: Graph, trace: tuple[Step, ...], done: list[int], guilty: Mapping[int, str], dims: Mapping[str, int]
 ) -> int:
-    """Number of the first rewrite after which the whole differs from the original."""
+    """Number of the first rewrite after which the whole differs from the original; before the first it does not."""
     low, high = 0, len(done)
     while high - low > 1:
         middle = (low + high) // 2
         graph, _, _ = without(start, trace, set(guilty) | set(done[middle:]))
-        if compare(model, fold_rewrites(graph), dims, seeds=1, taps=True).ok:
+        if compare(model, fold_rewrites(graph), dims, taps=True).ok:
             low = middle
         else:
             high = middle

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class TrackError(ValueError):
-    """A run folder that cannot be made; the message says why."""
+    """A run folder that cannot be made or written to; the message says why."""
 
 
 class Tracker:
@@ -36,13 +36,19 @@ class Tracker:
         self._start = time.monotonic()
 
     def log(self, **metrics: Any) -> None:
-        """Appends one line to metrics.jsonl, with the seconds since the run began."""
+        """Appends one line to metrics.jsonl, with the seconds since the run began. Raises TrackError."""
         line = json.dumps({"seconds": round(time.monotonic() - self._start, 6), **metrics}, allow_nan=True)
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as f:
-            f.write(line + "\n")
+        self._put("metrics.jsonl", line + "\n", "a")
 
     def write(self, name: str, data: Mapping[str, Any] | str) -> Path:
-        """Writes a mapping as JSON, or text as it is, to the file `name` of the folder."""
+        """Writes a mapping as JSON, or text as it is, to the file `name` of the folder. Raises TrackError."""
+        return self._put(name, data if isinstance(data, str) else json.dumps(data, indent=1, default=str) + "\n", "w")
+
+    def _put(self, name: str, text: str, mode: str) -> Path:
         path = self.folder / name
-        path.write_text(data if isinstance(data, str) else json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
+        try:
+            with path.open(mode, encoding="utf-8", errors="surrogateescape") as f:
+                f.write(text)
+        except OSError as e:
+            raise TrackError(f"cannot write '{path}': {e.strerror or e}") from None
         return path

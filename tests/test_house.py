@@ -77,6 +77,13 @@ def test_the_environment_is_the_pinned_one() -> None:
     assert not differing, "installed, pinned: a package is missing from constraints.txt, or this environment was not made from it"
 
 
+def test_the_pins_install_on_the_oldest_python() -> None:
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    for name in installed_closure(NAMED):
+        needs = metadata.metadata(name).get("Requires-Python") or ">=3"
+        assert Requirement(f"{name}{needs}").specifier.contains(oldest), f"{name} needs Python {needs}"
+
+
 def test_the_build_uses_the_pinned_setuptools() -> None:
     assert PYPROJECT["build-system"]["requires"] == [f"setuptools=={pins()['setuptools']}"]
 

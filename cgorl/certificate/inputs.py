@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import onnx
 
-from cgorl.ir.graph import Graph
+from cgorl.ir.graph import OUTPUT, Graph
+from cgorl.ir.node import Node
+from cgorl.ir.ops import RANDOM, bodies
 from cgorl.ir.run import random_array
 from cgorl.ir.sizes import Sizes, symbols
-from cgorl.ir.tensor import Array
+from cgorl.ir.tensor import Array, Tensor
 
 
 def draws(graph: Graph, dims: Mapping[str, int], count: int) -> list[dict[str, int]]:
@@ -26,17 +28,22 @@ def draws(graph: Graph, dims: Mapping[str, int], count: int) -> list[dict[str, i
     return small[:count] + large
 
 
-def feeds(graph: Graph, sizes: Mapping[str, int], rng: np.random.Generator, mode: str = "random") -> dict[str, Array]:
+def feeds(
+    graph: Graph, sizes: Mapping[str, int], rng: np.random.Generator, mode: str = "random", override: bool = False
+) -> dict[str, Array]:
     """Arrays for the graph's required inputs by name: normal numbers, small integers; all 0 or 1 in mode `zeros`, `ones`.
 
+    With `override`, inputs that have a default get other numbers of its magnitude (integers, which may be sizes, keep it).
     Raises ValueError naming an input of unknown rank or of no tensor type.
     """
     given: dict[str, Array] = {}
-    optional = {t.name for t in graph.frame.model.graph.initializer}
     for i in graph.inputs:
         node = graph.nodes[i]
         name, kind = node.names[0], Sizes(sizes).types(graph.nodes.__getitem__, i, graph.opset)[0]
-        if name in optional:
+        default = node.attrs.get("default")
+        if isinstance(default, Tensor):
+            if override:
+                given[name] = _near(rng, default)
             continue
         if kind is None or not kind.static:
             raise ValueError(f"input '{name}' is no tensor of known rank")
@@ -47,3 +54,49 @@ def feeds(graph: Graph, sizes: Mapping[str, int], rng: np.random.Generator, mode
             fill = np.zeros if mode == "zeros" else np.ones
             given[name] = fill(shape, onnx.helper.tensor_dtype_to_np_dtype(kind.dtype))
     return given
+
+
+def has_defaults(graph: Graph) -> bool:
+    """Whether some input may be left out."""
+    return any("default" in graph.nodes[i].attrs for i in graph.inputs)
+
+
+def _near(rng: np.random.Generator, default: Tensor) -> Array:
+    array = default.array()
+    if array.dtype.kind != "f" and default.dtype != onnx.TensorProto.BFLOAT16:
+        return array
+    wide = array.astype(np.float64)
+    return np.asarray(wide * rng.uniform(0.5, 1.5, wide.shape) + (wide == 0) * rng.uniform(0, 0.5, wide.shape)).astype(array.dtype)
+
+
+def chance(graph: Graph) -> set[int]:
+    """Nodes whose results rest on a random operator, so that two runs of one model differ by themselves."""
+    local = {(f.domain, f.name): f for f in graph.frame.model.functions}
+
+    def rolls(protos: Iterable[onnx.NodeProto], seen: frozenset[tuple[str, str]]) -> bool:
+        for p in protos:
+            inner = local.get((p.domain, p.op_type))
+            if inner is not None and (p.domain, p.op_type) not in seen and rolls(inner.node, seen | {(p.domain, p.op_type)}):
+                return True
+            if p.op_type in RANDOM and (p.op_type != "Dropout" or len(p.input) > 2) and inner is None:
+                return True
+            if any(rolls(body.node, seen) for body in bodies(p)):
+                return True
+        return False
+
+    stack = [i for i, n in graph.nodes.items() if n.proto is not None and not _settled(graph, n) and rolls([n.proto], frozenset())]
+    found = set(stack)
+    while stack:
+        for u in graph.users[stack.pop()]:
+            if u.node not in found and u.node != OUTPUT:
+                found.add(u.node)
+                stack.append(u.node)
+    return found
+
+
+def _settled(graph: Graph, node: Node) -> bool:
+    """Whether the node is a Dropout whose training_mode is a constant false."""
+    if node.op != "Dropout" or len(node.inputs) < 3 or node.inputs[2] is None:
+        return False
+    mode = graph.node(node.inputs[2])
+    return mode.is_constant and not mode.tensor.array().any()

@@ -12,6 +12,9 @@ Shape = tuple[int, ...] | None
 FREE = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Shape", "Size"})
 """Operators that move and compute nothing."""
 
+PICKING = frozenset({"Gather", "GatherND", "GatherElements", "Slice"})
+"""Operators that read no more of their first operand than they give: a table of embeddings is not read whole."""
+
 _POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
 _MOVES = frozenset({"Concat", "Split", "Slice", "Pad", "Transpose", "Gather", "GatherND", "GatherElements", "Expand", "Tile", "Cast"})
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from cgorl.ir.graph import OUTPUT, Edit, Graph, Use
 from cgorl.ir.node import Node, Value
+from cgorl.ir.ops import foldable
+
+
+class CostError(ValueError):
+    """A device or cost model that cannot be; the message names the value."""
 
 
 class CostModel(Protocol):
@@ -21,6 +27,10 @@ class CostModel(Protocol):
 
     def gain(self, graph: Graph, edit: Edit) -> float:
         """`cost_ms(graph) - cost_ms(graph.replace(edit))` without building the second: positive is better."""
+        ...
+
+    def unknown(self, graph: Graph) -> list[str]:
+        """Names of the values that `graph` moves without a known size, so that their share of the cost is a guess."""
         ...
 
 
@@ -58,7 +68,10 @@ class Now:
 
 
 class After:
-    """A graph as an edit would leave it, looked up on demand; added nodes go by their stand-in ids."""
+    """A graph as an edit would leave it, looked up on demand; added nodes go by their stand-in ids.
+
+    `settled` are the old nodes that the edit makes constant (or no longer so), by id.
+    """
 
     def __init__(self, graph: Graph, edit: Edit) -> None:
         """Views `graph` after `edit`."""
@@ -77,14 +90,26 @@ class After:
             for u in graph.users[old.node]:
                 if u.port == old.port and u.node not in self._dead:
                     self._gained.setdefault(new.node, []).append(Use(new.port, u.node))
+        self.settled: dict[int, bool] = {}
+        self._settle(list(self._swap))
+
+    def _settle(self, stack: list[int]) -> None:
+        while stack:
+            i = stack.pop()
+            if i == OUTPUT or i in self._dead or not (node := self.at(i)).inputs or not foldable(node.op, node.domain):
+                continue
+            fixed = all(self.at(v.node).constant for v in node.reads())
+            if fixed != node.constant:
+                self.settled[i] = fixed
+                stack.extend(u.node for u in self.graph.users[i])
 
     def at(self, i: int) -> Node:
         """Node `i`."""
         if i < OUTPUT:
             return self.edit.added[-2 - i]
         node = self.graph.nodes[i]
-        swap = self._swap.get(i)
-        return node.with_inputs(swap, node.constant) if swap else node
+        swap, fixed = self._swap.get(i, {}), self.settled.get(i, node.constant)
+        return node.with_inputs(swap, fixed) if swap or fixed != node.constant else node
 
     def used(self, i: int) -> tuple[Use, ...]:
         """Who reads node `i`."""
@@ -95,9 +120,12 @@ class After:
         return tuple(u for u in self.graph.users[i] if u.node not in self._dead and u.port not in rewired) + gained
 
 
-def neighbourhood(graph: Graph, edit: Edit) -> tuple[set[int], set[int]]:
-    """Nodes whose price may differ, before and after the edit, for prices that look one hop up and down."""
-    core: set[int] = set()
+def neighbourhood(graph: Graph, edit: Edit, settled: Iterable[int] = ()) -> tuple[set[int], set[int]]:
+    """Nodes whose price may differ, before and after the edit, for prices that look one hop up and down.
+
+    `settled` are further nodes that differ (see `After`).
+    """
+    core = set(settled)
     for i in edit.removed:
         core.update(v.node for v in graph.nodes[i].reads())
     for node in edit.added:

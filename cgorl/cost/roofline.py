@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cgorl.cost.flops import FREE, elements, flops
-from cgorl.cost.model import After, Now, View, neighbourhood
+from cgorl.cost.flops import FREE, PICKING, elements, flops
+from cgorl.cost.model import After, CostError, Now, View, neighbourhood
 from cgorl.ir.graph import OUTPUT, Edit, Graph
 from cgorl.ir.node import Node, TensorType, Value
 from cgorl.ir.sizes import Sizes, Types
@@ -35,6 +35,13 @@ class Device:
     free: tuple[str, ...] = ()
     source: str = ""
 
+    def __post_init__(self) -> None:
+        """Raises CostError where a number is none or has the wrong sign."""
+        for key, least in (("peak_flops", 1e-300), ("bandwidth", 1e-300), ("launch_ms", 0.0), ("saturation", 0.0)):
+            value = getattr(self, key)
+            if not isinstance(value, int | float) or not least <= value < float("inf"):
+                raise CostError(f"device '{self.name}': {key} must be a number {'above' if least else 'of at least'} 0, not {value!r}")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roofline:
@@ -61,8 +68,8 @@ class Roofline:
 
     def gain(self, graph: Graph, edit: Edit) -> float:
         """What the edit saves, in ms: the difference of totals, from the prices of the nodes around it."""
-        before, after = neighbourhood(graph, edit)
         now, then = Now(graph), After(graph, edit)
+        before, after = neighbourhood(graph, edit, then.settled)
         return sum(self.node_ms(now, i) for i in sorted(before)) - sum(self.node_ms(then, i) for i in sorted(after))
 
     def unknown(self, graph: Graph) -> list[str]:
@@ -96,6 +103,8 @@ class Roofline:
         out = sum(elements(s) for s in made)
         work = flops(node, into, made) + (out if activated else 0)
         moved = sum(self._bytes(t, s) for t, s in zip((*reads, *results), (*into, *made), strict=True))
+        if node.op in PICKING:
+            moved -= max(0.0, self._bytes(reads[0], into[0]) - self._bytes(results[0], made[0]))
         d = self.device
         full = min(1.0, out / d.saturation) if d.saturation and out else 1.0
         compute, move = work / (d.peak_flops * full), moved / d.bandwidth

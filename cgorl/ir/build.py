@@ -9,7 +9,7 @@ from cgorl.ir.forms import emit
 from cgorl.ir.graph import Edit, Graph, GraphError, fresh
 from cgorl.ir.infer import UNKNOWN, InferError, infer
 from cgorl.ir.node import Attrs, Node, TensorType, Value, constant
-from cgorl.ir.ops import foldable
+from cgorl.ir.ops import foldable, schema
 from cgorl.ir.tensor import Tensor
 
 
@@ -37,6 +37,10 @@ class Builder:
         node = self._node(value)
         return node.tensor if node.is_constant else None
 
+    def results(self, value: Value) -> int:
+        """How many results the node of an old or added value has."""
+        return len(self._node(value).types)
+
     def constant(self, array: Any, dtype: int | None = None) -> Value:
         """A new constant."""
         self.added.append(constant(Tensor.of(array, dtype)))
@@ -44,6 +48,8 @@ class Builder:
 
     def node(self, op: str, inputs: Sequence[Value | None], attrs: Attrs | None = None, outputs: int = 1, name: str = "") -> Value:
         """First output of a new node in the default domain. `attrs` as in a Form. Raises GraphError if onnx finds no types."""
+        if schema(op, "", self.graph.opset) is None:
+            raise GraphError(f"opset {self.graph.opset} has no operator {op}")
         first = self.type(inputs[0]) if inputs and inputs[0] is not None else None
         kept, places = emit(op, self.graph.opset, attrs or {}, first.dtype if first is not None else 1)
         operands = list(inputs)
@@ -60,9 +66,33 @@ class Builder:
         self.added.append(Node(op, "", tuple(operands), kept, types, fixed, name))
         return Value(fresh(len(self.added) - 1))
 
+    def _needed(self, rewired: Mapping[Value, Value]) -> tuple[list[Node], Mapping[Value, Value]]:
+        """The added nodes that the results rest on, numbered anew, and the results as they are then called."""
+        needed: set[int] = set()
+        stack = [v.node for v in rewired.values()]
+        while stack:
+            i = stack.pop()
+            if i < 0 and i not in needed:
+                needed.add(i)
+                stack.extend(v.node for v in self.added[-2 - i].reads())
+        if len(needed) == len(self.added):
+            return self.added, rewired
+        kept = [k for k in range(len(self.added)) if fresh(k) in needed]
+        number = {fresh(k): fresh(n) for n, k in enumerate(kept)}
+
+        def moved(v: Value) -> Value:
+            return Value(number.get(v.node, v.node), v.port)
+
+        nodes = [self.added[k] for k in kept]
+        return (
+            [n.with_inputs({v: moved(v) for v in n.reads()}, n.constant) for n in nodes],
+            {old: moved(new) for old, new in rewired.items()},
+        )
+
     def edit(self, rewired: Mapping[Value, Value]) -> Edit:
         """The edit; a new node that takes an old value's place takes its name and what was known of its type. Raises GraphError."""
-        done = self.graph.edit(self.added, rewired)
+        nodes, rewired = self._needed(rewired)
+        done = self.graph.edit(nodes, rewired)
         added = list(done.added)
         for old, new in rewired.items():
             if new.node >= 0:

@@ -78,7 +78,7 @@ def part(graph: Graph, outputs: Sequence[Value], inside: Iterable[int] | None = 
             made = onnx.NodeProto()
             made.CopyFrom(node.proto)
             made.input[:] = inputs
-            made.output[:] = [name(Value(i, p)) if n else "" for p, n in enumerate(node.names)]
+            made.output[:] = [name(Value(i, p)) if node.gives(p) else "" for p in range(len(node.types))]
             swap = {n: name(v) for n, v in node.captures}
             for body in bodies(made):
                 rename_values(body, _Inner(swap, i))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import onnx
 
 from cgorl.ir.extract import cone, name, part
 from cgorl.ir.graph import Graph
-from cgorl.ir.node import Node, TensorType, Value, constant
+from cgorl.ir.node import TensorType, Value, constant
 from cgorl.ir.ops import foldable
 from cgorl.ir.oracle import run_float64, run_reference
 from cgorl.ir.run import RunError, Session
@@ -23,38 +23,65 @@ SMALL_BYTES = 1 << 16
 """A result of up to so many bytes is always worth computing ahead."""
 
 _BATCH_BYTES = 256 << 20
+"""Weights that one session gets; also the largest value worth making on the way to a small one."""
+
 _UNBOUNDED = frozenset({"Expand", "Tile", "ConstantOfShape", "Range", "Resize", "Pad", "OneHot", "EyeLike", "Upsample", "GatherND"})
 
 
 def fold_native(graph: Graph) -> dict[Value, Tensor]:
     """Contents of the constants that running nodes read, computed in the model's own dtypes by onnxruntime.
 
-    Left out is what would make the file larger: a result above 64 KiB that is not outweighed by weights that nothing
+    Left out is what would make the file larger: a result above 64 KiB that is not outweighed by weights which nothing
     else reads. Its operands are then tried in its place. What no runtime can compute is left as it is.
     """
-    wanted = _frontier(graph)
-    batches: list[list[Value]] = [[]]
-    size = 0
-    for v in wanted:
-        need = sum(graph.nodes[i].tensor.nbytes for i in cone(graph, [v]) if graph.nodes[i].is_constant)
-        if size + need > _BATCH_BYTES and batches[-1]:
-            batches.append([])
-            size = 0
-        batches[-1].append(v)
-        size += need
     done: dict[Value, Tensor] = {}
-    for batch in batches:
+    for batch in _batches(graph, _frontier(graph)):
         for v, array in _evaluate(graph, batch).items():
             kind = graph.type(v)
-            dtype = kind.dtype if kind is not None else onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-            if array.size * element_bits(dtype) // 8 <= max(SMALL_BYTES, _released(graph, v)):
-                done[v] = Tensor.of(array, dtype)
+            if kind is None or not kind.agrees(TensorType(kind.dtype, array.shape)):
+                continue  # the file declares something else: whom to believe is not decided here
+            held = onnx.helper.tensor_dtype_to_np_dtype(kind.dtype)
+            if array.dtype.kind in "ui" and array.dtype != held:
+                array = array.view(held)  # onnxruntime gives float8 as bytes
+            made = Tensor.of(array, kind.dtype)
+            if made.nbytes <= SMALL_BYTES or kind.static or made.nbytes <= _released(graph, v.node):
+                done[v] = made
     return done
 
 
+def _batches(graph: Graph, values: Sequence[Value]) -> Iterator[list[Value]]:
+    """`values` in portions that rest on so many bytes of weights that one session takes them."""
+    batch: list[Value] = []
+    seen: set[int] = set()
+    size = 0
+    for v in values:
+        need = sum(graph.nodes[i].tensor.nbytes for i in _reach(graph, v.node, seen) if graph.nodes[i].is_constant)
+        if batch and size + need > _BATCH_BYTES:
+            yield batch
+            batch, seen, size = [], set(), 0
+            need = sum(graph.nodes[i].tensor.nbytes for i in _reach(graph, v.node, seen) if graph.nodes[i].is_constant)
+        batch.append(v)
+        size += need
+    if batch:
+        yield batch
+
+
+def _reach(graph: Graph, node: int, seen: set[int]) -> list[int]:
+    """The nodes that `node` rests on, itself included, which were not `seen` before; adds them."""
+    found, stack = [], [node]
+    while stack:
+        i = stack.pop()
+        if i not in seen:
+            seen.add(i)
+            found.append(i)
+            stack.extend(v.node for v in graph.nodes[i].reads())
+    return found
+
+
 def _frontier(graph: Graph) -> list[Value]:
+    bounded = _bounded(graph)
     found: dict[Value, None] = {}
-    stack = [v for i, n in graph.nodes.items() if not n.constant for v in n.reads()] + list(graph.outputs)
+    stack = [v for n in graph.nodes.values() if not n.constant for v in n.reads()] + list(graph.outputs)
     seen: set[Value] = set()
     while stack:
         v = stack.pop()
@@ -62,57 +89,76 @@ def _frontier(graph: Graph) -> list[Value]:
         if v in seen or not node.constant or node.is_source:
             continue
         seen.add(v)
-        if _worth(graph, v, node):
+        if v.node in bounded and _worth(graph, v):
             found[v] = None
         else:
             stack.extend(node.reads())
     return sorted(found)
 
 
-def _worth(graph: Graph, v: Value, node: Node) -> bool:
+def _bounded(graph: Graph) -> set[int]:
+    """Constants that can be computed without making something far larger than the weights they rest on."""
+    found: set[int] = set()
+    for i in graph.order():
+        node = graph.nodes[i]
+        if node.is_constant:
+            found.add(i)
+        elif node.constant and all(v.node in found for v in node.reads()):
+            sizes = [_bytes(kind) for kind in node.types]
+            if None in sizes:
+                read = [_bytes(graph.type(v)) for v in node.reads()]
+                fits = node.op not in _UNBOUNDED and all(n is not None and n <= SMALL_BYTES for n in read)
+            else:
+                most = max(n for n in sizes if n is not None)
+                fits = most <= _BATCH_BYTES or most <= sum(
+                    graph.nodes[j].tensor.nbytes for j in _reach(graph, i, set()) if graph.nodes[j].is_constant
+                )
+            if fits:
+                found.add(i)
+    return found
+
+
+def _worth(graph: Graph, v: Value) -> bool:
+    """Whether the result of a node, with what else is read of it, is small or outweighed by the weights it makes superfluous."""
+    node = graph.node(v)
     kind = node.types[v.port]
-    if not foldable(node.op, node.domain):
+    if kind is None or not foldable(node.op, node.domain):
         return False
-    if kind is None or not kind.static:
-        return node.op not in _UNBOUNDED and all(
-            _bytes(graph.type(u)) is not None and (_bytes(graph.type(u)) or 0) <= SMALL_BYTES for u in node.reads()
-        )
-    size = _bytes(kind) or 0
-    return size <= SMALL_BYTES or size <= _released(graph, v)
+    if (_bytes(kind) or 0) <= SMALL_BYTES:
+        return True
+    return sum(_bytes(node.types[p]) or 0 for p in {u.port for u in graph.users[v.node]}) <= _released(graph, v.node)
 
 
 def _bytes(kind: TensorType | None) -> int | None:
     if kind is None or not kind.static:
         return None
-    return math.prod(d for d in kind.shape or () if isinstance(d, int)) * element_bits(kind.dtype) // 8
+    return math.ceil(math.prod(d for d in kind.shape or () if isinstance(d, int)) * element_bits(kind.dtype) / 8)
 
 
-def _released(graph: Graph, v: Value) -> int:
-    """Bytes of the initializers under `v` that only constants read: they go when `v` is computed."""
-    inner = cone(graph, [v])
-    return sum(
-        graph.nodes[i].tensor.nbytes
-        for i in inner
-        if graph.nodes[i].is_constant and all(u.node >= 0 and graph.nodes[u.node].constant for u in graph.users[i])
-    )
+def _released(graph: Graph, node: int) -> int:
+    """Bytes of the weights that go once all results of constant `node` are computed: nothing else rests on them."""
+    gone = {node}
+    for i in reversed(cone(graph, [Value(node)])):
+        if all(u.node in gone for u in graph.users[i]):
+            gone.add(i)
+    return sum(graph.nodes[i].tensor.nbytes for i in gone if graph.nodes[i].is_constant)
 
 
 def _evaluate(graph: Graph, values: Sequence[Value]) -> dict[Value, Array]:
-    if not values:
-        return {}
     model = part(graph, values).model
     try:
         found = Session(model).run({})
-        return {v: found[name(v)] for v in values}
-    except (RunError, ValueError) as e:
+    except RunError as e:
         if len(values) > 1:
-            return {v: a for one in values for v, a in _evaluate(graph, [one]).items()}
+            half = len(values) // 2
+            return _evaluate(graph, values[:half]) | _evaluate(graph, values[half:])
         log.debug("onnxruntime cannot compute constant %s: %s", graph.label(values[0]), e)
-    try:
-        return {values[0]: np.asarray(run_reference(model, {})[name(values[0])])}
-    except Exception as e:  # the reference evaluator raises whatever numpy does
-        log.info("constant '%s' stays as it is: %s", graph.label(values[0]), e)
-        return {}
+        try:
+            found = run_reference(model, {})
+        except Exception as e:  # the reference evaluator raises whatever numpy does
+            log.info("constant '%s' stays as it is: %s", graph.label(values[0]), e)
+            return {}
+    return {v: np.asarray(found[name(v)]) for v in values}
 
 
 def fold_rewrites(graph: Graph) -> Graph:

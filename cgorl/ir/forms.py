@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ NEUTRAL = {"training_mode": 0, "spatial": 1, "allowzero": 0, "value": 0.0, "rati
 """What an attribute says that its absence means anyway."""
 
 _SINGLE = frozenset({"min", "max", "value", "k", "ratio", "training_mode"})
+_FAR = 3.4e38
+"""From here on a Clip's default bound is none."""
+
 _SPATIAL = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool"})
 _AXIS = frozenset({"Concat", "Split", "Softmax", "LogSoftmax", "Hardmax", "Gather", "Flatten", "ArgMax", "ArgMin", "LayerNormalization"})
 
@@ -111,7 +115,24 @@ def _complete(graph: Graph, node: Node, attrs: dict[str, Any], first: TensorType
         attrs.setdefault("value", 0.0)
     if node.op == "Reshape":
         attrs.setdefault("allowzero", 0)
-    if rank is not None and "axes" in attrs and (node.op in PARAMETERS):
+    if node.op == "Clip":
+        for bound in ("min", "max"):
+            value = attrs.setdefault(bound, None)
+            if isinstance(value, float) and abs(value) >= _FAR:
+                attrs[bound] = None
+    if node.op == "Slice" and isinstance(attrs.get("starts"), tuple):
+        attrs.setdefault("axes", tuple(range(len(attrs["starts"]))))
+        attrs.setdefault("steps", (1,) * len(attrs["starts"]))
+    if node.op == "Split" and "split" not in attrs and first is not None and first.shape is not None:
+        size, many = first.shape[attrs["axis"]], len(node.types)
+        if isinstance(size, int):
+            each = -(-size // many)
+            attrs["split"] = tuple(min(each, size - k * each) for k in range(many))
+    if node.op == "Split":
+        attrs.pop("num_outputs", None)
+    if rank is not None and node.op.startswith("Reduce") and "axes" not in attrs and not attrs.get("noop_with_empty_axes"):
+        attrs["axes"] = tuple(range(rank))
+    if rank is not None and "axes" in attrs and node.op in PARAMETERS:
         full_rank = rank + len(attrs["axes"]) if node.op == "Unsqueeze" else rank
         attrs["axes"] = tuple(a + full_rank if a < 0 else a for a in attrs["axes"])
     if node.op == "Pad" and rank is not None and "axes" in attrs and "pads" in attrs:
@@ -157,6 +178,11 @@ def _agreed(attrs: dict[str, Any]) -> bool:
     return all(d == 1 and s <= k for k, s, d in zip(attrs["kernel_shape"], attrs["strides"], attrs["dilations"], strict=True))
 
 
+@lru_cache(maxsize=4096)
+def _held(value: Any, dtype: int) -> Tensor:
+    return Tensor.of(np.array(value, tensor_dtype_to_np_dtype(dtype)), dtype)
+
+
 def emit(op: str, opset: int, attrs: Attrs, dtype: int) -> tuple[dict[str, Any], dict[int, Tensor]]:
     """Attributes and constant inputs (by place) that say `attrs` at `opset`; the reverse of `form`.
 
@@ -171,13 +197,12 @@ def emit(op: str, opset: int, attrs: Attrs, dtype: int) -> tuple[dict[str, Any],
             if value is None or value == NEUTRAL.get(name):
                 continue
             kind = {"min": dtype, "max": dtype, "value": dtype, "ratio": onnx.TensorProto.FLOAT, "training_mode": onnx.TensorProto.BOOL}
-            held = kind.get(name, onnx.TensorProto.INT64)
-            places[place] = Tensor.of(np.array([value] if name == "k" else value, tensor_dtype_to_np_dtype(held)), held)
+            places[place] = _held((value,) if name == "k" else value, kind.get(name, onnx.TensorProto.INT64))
     usual = defaults(op, "", opset)
     kept = {k: v for k, v in rest.items() if v is not None and (k not in usual or usual[k] != v)}
     if spec is not None:
         for name in [k for k in kept if k not in spec.attributes]:
             value = kept.pop(name)
-            if value != NEUTRAL.get(name) and not (name == "dilations" and isinstance(value, tuple) and set(value) == {1}):
+            if value != NEUTRAL.get(name) and not (name in ("dilations", "steps") and isinstance(value, tuple) and set(value) == {1}):
                 raise GraphError(f"{op} of opset {opset} has no attribute '{name}'")
     return kept, places

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import onnx
+from immutables import Map
 
 from cgorl.ir import infer, types_of
 from cgorl.ir.graph import Frame, Graph, GraphError, link, topological
@@ -55,7 +56,7 @@ def from_proto(model: onnx.ModelProto, base: Path | None = None) -> Graph:
     functions = sorted(f.SerializeToString(deterministic=True) for f in model.functions)
     digest = hashlib.blake2b(repr(functions).encode(), digest_size=16).digest() if functions else b""
     frame = Frame(_frame(model), value_info, frozenset(scope), base, digest)
-    return Graph(nodes, link(nodes, outputs), tuple(inputs), outputs, opsets, frame, len(nodes))
+    return Graph(Map(nodes), link(nodes, outputs), tuple(inputs), outputs, opsets, frame, len(nodes))
 
 
 def add_nodes(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
+from immutables import Map
 
 from cgorl.ir.node import Node, TensorType, Value
 from cgorl.ir.ops import COMMUTATIVE, foldable
@@ -141,11 +142,11 @@ class Graph:
         return Edit(tuple(sorted(removed)), added, dict(rewired))
 
     def replace(self, edit: Edit) -> Graph:
-        """The graph after `edit`: O(edit) and two dict copies.
+        """The graph after `edit`, without the nodes that die of it: O(edit), whatever the size of the graph.
 
-        Raises GraphError if the edit speaks of nodes that are gone, or removes one that something else has come to read.
+        Raises GraphError if the edit speaks of nodes that are gone, or removes a running one that is still read.
         """
-        nodes, users = dict(self.nodes), dict(self.users)
+        nodes, users = _shared(self.nodes).mutate(), _shared(self.users).mutate()
         base = self.next_id
         ids = range(base, base + len(edit.added))
 
@@ -179,19 +180,14 @@ class Graph:
             for i, swap in moved.items():
                 nodes[i] = nodes[i].with_inputs(swap, nodes[i].constant)
             touched.update(dict.fromkeys(moved))
-            dead = set(edit.removed)
-            self._settle_constants(nodes, users, [*ids, *moved], dead)
+            self._settle_constants(nodes, users, [*ids, *moved])
+            self._bury(nodes, users, [old.node for old in edit.rewired])
             for i in edit.removed:
-                for v in nodes[i].reads():
-                    if v.node not in dead:
-                        users[v.node] = tuple(u for u in users[v.node] if u.node != i)
-            for i in edit.removed:
-                if any(u.node not in dead for u in users[i]):
+                if i in nodes and not nodes[i].constant:
                     raise GraphError(f"edit removes node {i}, which is still read")
-                del nodes[i], users[i]
         except KeyError as e:
             raise GraphError(f"edit speaks of node {e.args[0]}, which is not in the graph") from None
-        made = Graph(nodes, users, self.inputs, outputs, self.opsets, self.frame, base + len(edit.added))
+        made = Graph(nodes.finish(), users.finish(), self.inputs, outputs, self.opsets, self.frame, base + len(edit.added))
         hashes, pending = self.memo.get("hashes"), self.memo.get("pending")
         if hashes is not None:
             made.memo["pending"] = (hashes, frozenset(touched))
@@ -200,20 +196,37 @@ class Graph:
         return made
 
     @staticmethod
-    def _settle_constants(nodes: dict[int, Node], users: Mapping[int, tuple[Use, ...]], stack: list[int], dead: set[int]) -> None:
+    def _settle_constants(nodes: Any, users: Any, stack: list[int]) -> None:
         while stack:
             i = stack.pop()
-            if i < 0 or i in dead or not (node := nodes[i]).inputs or not foldable(node.op, node.domain):
+            if i < 0 or not (node := nodes[i]).inputs or not foldable(node.op, node.domain):
                 continue
             if node.constant != all(nodes[v.node].constant for v in node.reads()):
                 nodes[i] = node.with_inputs({}, not node.constant)
                 stack.extend(u.node for u in users[i])
+
+    @staticmethod
+    def _bury(nodes: Any, users: Any, stack: list[int]) -> None:
+        """Takes away what nobody reads, and what nobody reads then."""
+        while stack:
+            i = stack.pop()
+            if i not in nodes or users[i] or nodes[i].is_input:
+                continue
+            for v in nodes[i].reads():
+                users[v.node] = tuple(u for u in users[v.node] if u.node != i)
+                stack.append(v.node)
+            del nodes[i], users[i]
 
     def label(self, value: Value) -> str:
         """The name people know a value by: its own in the file, or operator and id."""
         node = self.nodes[value.node]
         name = node.names[value.port] if value.port < len(node.names) else ""
         return name or f"{node.op}#{value.node}" + (f":{value.port}" if value.port else "")
+
+
+def _shared(table: Mapping[int, Any]) -> Map[int, Any]:
+    """`table` as a map whose changed copies share what is unchanged."""
+    return table if isinstance(table, Map) else Map(table)
 
 
 def topological(reads: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
@@ -241,7 +254,7 @@ def topological(reads: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
     return tuple(order)
 
 
-def link(nodes: Mapping[int, Node], outputs: Iterable[Value]) -> dict[int, tuple[Use, ...]]:
+def link(nodes: Mapping[int, Node], outputs: Iterable[Value]) -> Map[int, tuple[Use, ...]]:
     """The users of every node, computed from scratch."""
     users: dict[int, list[Use]] = {i: [] for i in nodes}
     for i, node in nodes.items():
@@ -249,7 +262,7 @@ def link(nodes: Mapping[int, Node], outputs: Iterable[Value]) -> dict[int, tuple
             users[v.node].append(Use(v.port, i))
     for v in outputs:
         users[v.node].append(Use(v.port, OUTPUT))
-    return {i: tuple(u) for i, u in users.items()}
+    return Map({i: tuple(u) for i, u in users.items()})
 
 
 def structural_key(graph: Graph) -> str:

@@ -82,11 +82,12 @@ class Known:
             if at is None or any(k is None or not -len(numbers) <= k < len(numbers) for k in at[0]):
                 return None
             return tuple(numbers[k] for k in at[0] if k is not None), at[1]
-        if node.op == "Slice" and not scalar and "starts" in a and "ends" in a:
-            return numbers[slice(a["starts"][0], a["ends"][0], a.get("steps", (1,))[0])], False
-        if node.op == "Unsqueeze" and scalar:
+        if node.op == "Slice" and not scalar and len(a.get("starts", ())) == len(a.get("ends", ())) == 1:
+            step = a.get("steps", (1,))[0]
+            return (numbers[slice(a["starts"][0], a["ends"][0], step)], False) if step else None
+        if node.op == "Unsqueeze" and scalar and len(a.get("axes", ())) == 1:
             return numbers, False
-        if node.op == "Squeeze" and not scalar and len(numbers) == 1:
+        if node.op == "Squeeze" and not scalar and len(numbers) == 1 and a.get("axes", (0,)) in ((0,), (-1,)):
             return numbers, True
         if node.op == "Cast" and a.get("to") == onnx.TensorProto.INT64:
             return numbers, scalar

@@ -16,6 +16,9 @@ Dim = int | str | None
 """A known size, a symbol (equal symbols of one graph are equal sizes), or nothing known."""
 
 
+_DTYPES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+
+
 class Value(NamedTuple):
     """Output `port` of node `node`."""
 
@@ -62,7 +65,7 @@ class TensorType:
 
     def __str__(self) -> str:
         """The type as in onnx text form, e.g. `float[1,3,N,?]`."""
-        name = str(onnx.TensorProto.DataType.Name(self.dtype)).lower()
+        name = _DTYPES.get(self.dtype, f"type{self.dtype}")
         return name + ("" if self.shape is None else "[" + ",".join("?" if d is None else str(d) for d in self.shape) + "]")
 
 
@@ -127,6 +130,10 @@ class Node:
         found = self.attrs["value"]
         assert isinstance(found, Tensor)
         return found
+
+    def gives(self, port: int) -> bool:
+        """Whether output `port` is there: an optional one may have been left out."""
+        return not self.names or bool(self.names[port])
 
     def reads(self) -> Iterator[Value]:
         """Every value the node uses, its bodies' captures included, with repetition."""

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from cgorl.ir.forms import Form
 from cgorl.ir.graph import Graph
-from cgorl.ir.node import Node, TensorType, Value
+from cgorl.ir.node import Dim, TensorType, Value
 from cgorl.ir.tensor import Tensor
 
 _FAR = 2**31 - 1
 
 
-def same_as(graph: Graph, node: Node, shape: Form) -> Value | None:
-    """The operand that `node` merely passes on; None if it does something. `shape` is the node's form."""
+def same_as(graph: Graph, i: int, shape: Form) -> Value | None:
+    """The operand that node `i` merely passes on, bit for bit; None if it does something. `shape` is the node's form."""
+    node = graph.nodes[i]
     test = _TESTS.get(node.op)
-    if test is None or node.domain != "" or shape.missing or not shape.inputs:
+    if test is None or node.domain != "" or not shape.inputs:
         return None
+    if shape.missing and (node.op, shape.missing) != ("Dropout", "ratio"):
+        return None
+    single = not any(u.port for u in graph.users[i])
     for place in (0, 1) if node.op in ("Add", "Mul") and len(shape.inputs) == 2 else (0,):
         value = shape.inputs[place]
+        other = shape.inputs[1 - place] if len(shape.inputs) == 2 else None
         if value is None:
             continue
-        other = shape.inputs[1 - place] if len(shape.inputs) == 2 else None
-        at = _At(
-            node, shape.attrs, graph.type(value), graph.type(other) if other is not None else None, _tensor(graph, other), len(shape.inputs)
-        )
-        if test(at):
+        kind, kind_of_other = graph.type(value), None if other is None else graph.type(other)
+        if test(_At(shape.attrs, kind, kind_of_other, _tensor(graph, other), len(shape.inputs), len(node.types), single)):
             return value
     return None
 
@@ -35,24 +39,21 @@ def _tensor(graph: Graph, value: Value | None) -> Tensor | None:
     return graph.node(value).tensor if value is not None and graph.node(value).is_constant else None
 
 
-class _At:
-    """What a test may look at: the node, its attributes, and the types of its operands."""
+class _At(NamedTuple):
+    """What a test may look at: attributes, the first operand's type, the second's type and contents, and how many there are."""
 
-    __slots__ = ("attrs", "count", "kind", "node", "other", "tensor")
-
-    def __init__(
-        self, node: Node, attrs: Mapping[str, Any], kind: TensorType | None, other: TensorType | None, tensor: Tensor | None, count: int
-    ) -> None:
-        self.node, self.attrs, self.kind, self.other, self.tensor, self.count = node, attrs, kind, other, tensor, count
+    attrs: Mapping[str, Any]
+    kind: TensorType | None
+    other: TensorType | None
+    tensor: Tensor | None
+    operands: int
+    results: int
+    single: bool
+    """Whether nobody reads another result than the first."""
 
     @property
-    def dims(self) -> tuple[Any, ...] | None:
+    def dims(self) -> tuple[Dim, ...] | None:
         return None if self.kind is None else self.kind.shape
-
-    @property
-    def single(self) -> bool:
-        """Whether only the first result exists for anybody."""
-        return not any(self.node.names[1:])
 
 
 def _identity(at: _At) -> bool:
@@ -60,7 +61,8 @@ def _identity(at: _At) -> bool:
 
 
 def _dropout(at: _At) -> bool:
-    return not at.attrs.get("training_mode") and at.single
+    # before opset 7, is_test says what it is doing; from 12 on, training_mode does
+    return at.single and not at.attrs.get("training_mode") and bool(at.attrs.get("is_test", 1))
 
 
 def _cast(at: _At) -> bool:
@@ -98,14 +100,18 @@ def _slice(at: _At) -> bool:
         return False
     axes = a.get("axes", tuple(range(len(a["starts"]))))
     steps = a.get("steps", (1,) * len(axes))
-    return all(
-        step == 1 and start == 0 and (end >= _FAR or (isinstance(dims[axis], int) and end >= dims[axis]))
-        for start, end, axis, step in zip(a["starts"], a["ends"], axes, steps, strict=True)
-    )
+    return all(_whole(dims[axis], *span) for axis, *span in zip(axes, a["starts"], a["ends"], steps, strict=True))
+
+
+def _whole(size: Dim, start: int, end: int, step: int) -> bool:
+    """Whether a slice of an axis is the axis."""
+    if isinstance(size, int):
+        return step != 0 and range(size)[start:end:step] == range(size)
+    return step == 1 and end >= _FAR and (start == 0 or start <= -_FAR)
 
 
 def _alone(at: _At) -> bool:
-    return at.count == 1
+    return at.operands == 1
 
 
 def _expand(at: _At) -> bool:
@@ -120,15 +126,24 @@ def _tile(at: _At) -> bool:
 
 
 def _split(at: _At) -> bool:
-    return len(at.node.types) == 1
+    return at.results == 1
 
 
 def _neutral(number: float) -> Callable[[_At], bool]:
+    """A test whether the other operand holds `number` alone, the sign of a zero included, and widens nothing.
+
+    x + 0 is not x where x is -0, but x + (-0) and x - 0 are.
+    """
+
     def test(at: _At) -> bool:
-        if at.tensor is None or at.kind is None or at.kind.rank is None or at.tensor.dtype != at.kind.dtype:
+        if at.tensor is None or at.kind is None or at.dims is None or at.tensor.dtype != at.kind.dtype or not at.tensor.small():
             return False
         shape = at.tensor.shape
-        return len(shape) <= at.kind.rank and all(d == 1 for d in shape) and bool((at.tensor.array() == number).all())
+        if len(shape) > len(at.dims) or any(d not in (1, size) for d, size in zip(reversed(shape), reversed(at.dims), strict=False)):
+            return False
+        array = at.tensor.array()
+        signed = array.dtype.kind not in "iu"
+        return bool((array == number).all() and (not signed or (np.signbit(array) == np.signbit(number)).all()))
 
     return test
 
@@ -151,8 +166,8 @@ _TESTS: Mapping[str, Callable[[_At], bool]] = {
     "Expand": _expand,
     "Tile": _tile,
     "Split": _split,
-    "Add": _neutral(0),
-    "Sub": _neutral(0),
-    "Mul": _neutral(1),
-    "Div": _neutral(1),
+    "Add": _neutral(-0.0),
+    "Sub": _neutral(0.0),
+    "Mul": _neutral(1.0),
+    "Div": _neutral(1.0),
 }

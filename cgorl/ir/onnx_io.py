@@ -38,19 +38,23 @@ def load(path: str | Path) -> Graph:
     and GraphError when the model is inconsistent.
     """
     path = Path(path)
-    if path.is_dir():
-        raise ModelError(f"'{path}' is a folder, not an ONNX file")
     try:
+        if path.is_dir():
+            raise IsADirectoryError
         size = path.stat().st_size
         model = onnx.load_model(path, format="protobuf", load_external_data=False)
     except FileNotFoundError:
         raise ModelError(f"there is no file '{path}'") from None
+    except IsADirectoryError:
+        raise ModelError(f"'{path}' is a folder, not an ONNX file") from None
     except OSError as e:
         raise ModelError(f"cannot read '{path}': {e.strerror or e}") from None
     except Exception:  # protobuf's DecodeError has no stable home
         raise ModelError(f"'{path}' is not an ONNX file, or is cut short ({size:,} bytes)") from None
     if not (model.ir_version and model.opset_import and (model.graph.node or model.graph.output)):
         raise ModelError(f"'{path}' holds no ONNX model ({size:,} bytes without a graph or its operator set)")
+    if not all(isinstance(s, str) for s in _texts(model)):
+        raise ModelError(f"'{path}' is damaged: a name in it is no text")
     _check_external(model, path)
     return from_proto(model, path.parent)
 
@@ -58,29 +62,25 @@ def load(path: str | Path) -> Graph:
 def save(graph: Graph, path: str | Path) -> list[Path]:
     """The files written: the model and, where it needs one, `<name>.data` beside it with the external weights.
 
-    Weights that were external stay external; so do all when the model would pass protobuf's 2 GB. The files appear whole
-    or not at all, the data before the model. Data that `graph` itself reads is never overwritten: where that lies in
-    `<name>.data`, the new data goes to `<name>.1.data`. Raises ModelError.
+    Weights of 1 KB and more that were external stay so (onnxruntime must see smaller ones, which may be shapes), and all go
+    there when the model would pass protobuf's 2 GB. The files appear whole or not at all, the data before the model. Data
+    that `graph` itself reads is never overwritten: where that lies in `<name>.data`, the new goes to `<name>.1.data`.
+    Raises ModelError.
     """
     path = Path(path)
     check_writable(path)
-    model, tensors = to_proto(graph)
-    outside = [(p, Tensor(_copy(p), base=graph.frame.base)) for p in all_tensors(model) if p.data_location == onnx.TensorProto.EXTERNAL]
+    model, weights = to_proto(graph)
+    held = [(p, Tensor(_copy(p), base=graph.frame.base)) for p in all_tensors(model) if p.data_location == onnx.TensorProto.EXTERNAL]
+    tensors = [*(t for _, t in held), *weights.values()]
     try:
-        inline = model.ByteSize() + sum(t.nbytes for t in tensors.values() if not t.external)
-        full = inline > PROTOBUF_LIMIT - _SPARE
-        moved = {n for n, t in tensors.items() if t.external or (full and _separable(t))}
-        data = _data_file(path, [*tensors.values(), *(t for _, t in outside)]) if moved or outside else None
+        full = model.ByteSize() + sum(t.nbytes for t in tensors if not t.external) > PROTOBUF_LIMIT - _SPARE
+        beside = {id(t) for t in tensors if (full or t.external) and t.nbytes >= _EXTERNAL_FROM and t.dtype != onnx.TensorProto.STRING}
+        data = _data_file(path, tensors) if beside else None
         with _replacing([path] if data is None else [data, path]) as files:
-            location = "" if data is None else data.name
-            for proto, tensor in outside:
-                _put(files[0], location, proto, tensor, proto.name)
-            for name, tensor in tensors.items():
-                made = model.graph.initializer.add()
-                if name in moved:
-                    _put(files[0], location, made, tensor, name)
-                else:
-                    tensor.to_proto(name, made)
+            for proto, tensor in held:
+                _put(proto, tensor, proto.name, files[0], data if id(tensor) in beside else None)
+            for name, tensor in weights.items():
+                _put(model.graph.initializer.add(), tensor, name, files[0], data if id(tensor) in beside else None)
             files[-1].write(model.SerializeToString())
     except OSError as e:
         why = "there is no space left" if e.errno == errno.ENOSPC else (e.strerror or str(e))
@@ -92,7 +92,11 @@ def save(graph: Graph, path: str | Path) -> list[Path]:
 
 def check_writable(path: Path) -> None:
     """Raises ModelError if `path` cannot become a file: no such folder, a folder itself, or no right to write."""
-    if path.is_dir():
+    try:
+        folder = path.is_dir()
+    except OSError as e:
+        raise ModelError(f"cannot write '{path}': {e.strerror}") from None
+    if folder:
         raise ModelError(f"output '{path}' is a folder; give a file name such as '{path / 'model.onnx'}'")
     if not path.parent.is_dir():
         raise ModelError(f"there is no folder '{path.parent}' to write '{path.name}' into; make it first")
@@ -106,10 +110,6 @@ def _copy(proto: onnx.TensorProto) -> onnx.TensorProto:
     return made
 
 
-def _separable(tensor: Tensor) -> bool:
-    return tensor.nbytes >= _EXTERNAL_FROM and tensor.dtype != onnx.TensorProto.STRING
-
-
 def _data_file(path: Path, tensors: Iterable[Tensor]) -> Path:
     """`<name>.data` beside `path`, or the first `<name>.<k>.data` that none of `tensors` reads."""
     read = {t.location()[0].resolve() for t in tensors if t.external}
@@ -117,8 +117,12 @@ def _data_file(path: Path, tensors: Iterable[Tensor]) -> Path:
     return next(p for p in names if p.resolve() not in read)
 
 
-def _put(side: IO[bytes], location: str, made: onnx.TensorProto, tensor: Tensor, name: str) -> None:
-    """Appends the bytes of `tensor` to `side`, the file to be called `location`, and makes `made` refer to them."""
+def _put(made: onnx.TensorProto, tensor: Tensor, name: str, side: IO[bytes], data: Path | None) -> None:
+    """Makes `made` hold `tensor`, or refer to its bytes at the end of `side`, the file that will be `data`."""
+    if data is None:
+        with _reading():
+            tensor.to_proto(name, made)
+        return
     side.write(b"\0" * (-side.tell() % _ALIGN))
     offset = side.tell()
     length = sum(side.write(chunk) for chunk in _chunks(tensor))
@@ -129,13 +133,20 @@ def _put(side: IO[bytes], location: str, made: onnx.TensorProto, tensor: Tensor,
         made.metadata_props.extend(tensor.proto.metadata_props)
         if tensor.proto.HasField("doc_string"):
             made.doc_string = tensor.proto.doc_string
-    for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
+    for key, value in (("location", data.name), ("offset", str(offset)), ("length", str(length))):
         made.external_data.add(key=key, value=value)
 
 
 def _chunks(tensor: Tensor) -> Iterator[bytes]:
-    try:
+    with _reading():
         yield from tensor.read()
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Says of an OSError that it is the external data, not the output, that is amiss."""
+    try:
+        yield
     except OSError as e:
         raise ModelError(f"cannot read '{e.filename}' any more: {e.strerror}; nothing was written") from None
 
@@ -164,6 +175,15 @@ def _replacing(paths: list[Path]) -> Iterator[list[IO[bytes]]]:
         for name in parts:
             Path(name).unlink(missing_ok=True)
         raise
+
+
+def _texts(model: onnx.ModelProto) -> Iterator[object]:
+    """Every name in the graph; protobuf hands out bytes where one is not UTF-8."""
+    g = model.graph
+    yield from (o.domain for o in model.opset_import)
+    yield from (item.name for part in (g.input, g.output, g.initializer, g.value_info) for item in part)
+    for node in g.node:
+        yield from (node.op_type, node.domain, node.name, *node.input, *node.output, *(a.name for a in node.attribute))
 
 
 def _check_external(model: onnx.ModelProto, path: Path) -> None:

@@ -32,7 +32,7 @@ def schema(op: str, domain: str, version: int) -> Any | None:
     """The OpSchema of `op` in force at opset `version` of `domain`; None where onnx defines no such operator."""
     try:
         found = onnx.defs.get_schema(op, version, domain)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):  # a version beyond 32 bits is a TypeError
         return None
     return None if found.deprecated else found
 
@@ -86,7 +86,7 @@ def parse_attribute(proto: onnx.AttributeProto, base: Any = None, places: Mappin
         case kind.TENSOR:
             return Tensor(proto.t, base=base)
         case kind.GRAPH:
-            return Opaque(proto, body_digest(proto.g, places or {}))
+            return Opaque(proto, body_digest(proto.g, places or {}, base))
         case _:
             return Opaque(proto, _digest(proto))
 
@@ -125,12 +125,15 @@ def _digest(proto: Any) -> bytes:
     return hashlib.blake2b(proto.SerializeToString(deterministic=True), digest_size=16).digest()
 
 
-def body_digest(body: onnx.GraphProto, places: Mapping[str, int]) -> bytes:
-    """A digest of a body that is blind to the names it defines; an outer name counts by its place among its node's captures."""
+def body_digest(body: onnx.GraphProto, places: Mapping[str, int], base: Any = None) -> bytes:
+    """A digest of a body that is blind to the names it defines and to how its tensors are stored.
+
+    An outer name counts by its place among its node's captures; `base` is the folder of external data.
+    """
     made = onnx.GraphProto()
     made.CopyFrom(body)
     rename_values(made, _Numbering({name: f"^{places[name]}" for name in captures(body) if name in places}))
-    _strip(made)
+    _strip(made, base)
     return _digest(made)
 
 
@@ -140,9 +143,14 @@ class _Numbering(dict[str, str]):
         return found
 
 
-def _strip(body: onnx.GraphProto) -> None:
-    """Takes out what says nothing of what `body`, and the bodies inside it, compute."""
+def _strip(body: onnx.GraphProto, base: Any) -> None:
+    """Takes out what says nothing of what `body`, and the bodies inside it, compute; leaves a digest of each tensor."""
     body.ClearField("name")
+    held = [(t, t.name) for t in body.initializer] + [(a.t, "") for node in body.node for a in node.attribute if a.HasField("t")]
+    for t, name in held:
+        digest = Tensor(t, base=base).digest
+        t.Clear()
+        t.name, t.raw_data = name, digest
     for part in (body, *body.input, *body.output, *body.node, *body.initializer):
         part.ClearField("doc_string")
         part.ClearField("metadata_props")
@@ -150,7 +158,7 @@ def _strip(body: onnx.GraphProto) -> None:
     for node in body.node:
         node.ClearField("name")
         for inner in bodies(node):
-            _strip(inner)
+            _strip(inner, base)
 
 
 def rename_values(body: onnx.GraphProto, names: dict[str, str]) -> None:

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
+from immutables import Map
 
 from cgorl.ir.fold import fold_native
 from cgorl.ir.forms import form
-from cgorl.ir.from_proto import add_nodes
 from cgorl.ir.graph import Graph, link
-from cgorl.ir.infer import InferError, infer
+from cgorl.ir.infer import UNKNOWN, InferError, infer
+from cgorl.ir.inline import Inliner
 from cgorl.ir.known import Known
-from cgorl.ir.node import Node, Opaque, TensorType, Value, constant
+from cgorl.ir.node import Node, TensorType, Value, constant
 from cgorl.ir.noop import same_as
 from cgorl.ir.ops import COMMUTATIVE, foldable, pure, schema
 from cgorl.ir.tensor import Tensor
 
-_ROUNDS = 20
 _SHARED_BYTES = 1 << 16
+_SWAPPABLE = COMMUTATIVE - {"Max", "Min"}
+"""Operators that give the same bits in either order (a runtime's Max of 0 and -0 is the first or the second)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,16 @@ class Simplified:
 
 
 def simplify(graph: Graph) -> Simplified:
-    """The graph without what is superfluous; the same results, bit for bit where the runtime's own arithmetic decides."""
+    """The graph without what is superfluous; the same results, bit for bit where the runtime's own arithmetic decides.
+
+    Once more changes nothing: rounds go on until one finds nothing to do, and each that does leaves fewer nodes or unknown dims.
+    """
     steps: Counter[str] = Counter()
     if graph.frame.model.training_info:
         return Simplified(graph, {})  # its bindings speak of values by name
-    for _ in range(_ROUNDS):
+    changed = True
+    while changed:
         graph, changed = _Round(graph, steps).run()
-        if not changed:
-            break
     return Simplified(graph, dict(sorted(steps.items())))
 
 
@@ -57,150 +61,148 @@ class _Round:
         self.swap: dict[Value, Value] = {}
         self.seen: dict[object, int] = {}
         self.known = Known()
+        self.inliner = Inliner(graph)
         self.next_id = graph.next_id
-        self.changed = False
         self.refined = False
-        # while the pass runs, the new nodes are looked at through a graph that shares their dict
-        self.now = Graph(self.nodes, {}, graph.inputs, graph.outputs, graph.opsets, graph.frame, graph.next_id)
+        self.shown = set(graph.outputs)
+        # while the pass runs, the new nodes are looked at through a graph that shares their dict; who uses them is as before
+        self.now = Graph(self.nodes, graph.users, graph.inputs, graph.outputs, graph.opsets, graph.frame, graph.next_id)
 
     def run(self) -> tuple[Graph, bool]:
+        """The next graph and whether it differs."""
         folded = fold_native(self.old)
         for i in self.old.order():
             node = self.old.nodes[i]
-            if node.is_source or node.op == "SparseConstant":
+            if node.is_source:
                 self._source(i, node)
-                continue
-            ready = [Value(i, p) in folded for p in range(len(node.types))]
-            for p, is_ready in enumerate(ready):
-                if is_ready:
-                    self._replace(Value(i, p), self._constant(folded[Value(i, p)], node.names[p] if p < len(node.names) else ""), "folded")
-            if not (any(ready) and all(r or not self.old.uses(Value(i, p)) for p, r in enumerate(ready))):
+            elif not self._folded(i, node, folded):
                 self._visit(i, node)
         outputs = tuple(self.swap.get(v, v) for v in self.old.outputs)
         live = self._live(outputs)
-        gone = len(self.nodes) - len(live)
-        if gone:
-            self.steps["dead"] += sum(1 for i, n in self.nodes.items() if i not in live and not n.is_source)
+        dead = [i for i in self.nodes if i not in live]
+        if lost := sum(1 for i in dead if not self.nodes[i].is_source):
+            self.steps["dead"] += lost
         nodes = {i: n for i, n in self.nodes.items() if i in live}
-        made = Graph(nodes, link(nodes, outputs), self.old.inputs, outputs, self.old.opsets, self.old.frame, self.next_id)
-        return made, self.changed or self.refined
+        made = Graph(Map(nodes), Map(link(nodes, outputs)), self.old.inputs, outputs, self.old.opsets, self.old.frame, self.next_id)
+        return made, bool(self.swap or dead or self.refined)
 
     def _source(self, i: int, node: Node) -> None:
         if node.is_constant and node.tensor.nbytes <= _SHARED_BYTES:
             first = self.seen.setdefault(("constant", node.tensor.digest), i)
-            if first != i:
+            if first != i and Value(i) not in self.shown:
                 self.swap[Value(i)] = Value(first)
                 return
         self.nodes[i] = node
 
+    def _folded(self, i: int, node: Node, folded: Mapping[Value, Tensor]) -> bool:
+        """Whether nothing of node `i` is left to do once its folded results stand as constants."""
+        ready = [v for p in range(len(node.types)) if (v := Value(i, p)) in folded]
+        for v in ready:
+            self._replace(v, self._constant(folded[v], node.names[v.port] if node.names else ""), "folded")
+        return bool(ready) and all(v in folded or not self.old.uses(v) for v in (Value(i, p) for p in range(len(node.types))))
+
     def _visit(self, i: int, node: Node) -> None:
         node = self.nodes[i] = self._settled(node)
-        known = schema(node.op, node.domain, self.old.opset) is not None and node.domain == ""
-        if not known:
+        if node.op == "Range" and node.domain == "":
+            node = self.nodes[i] = self._scalars(node)
+        if node.domain != "" or schema(node.op, "", self.old.opset) is None:
             return
+        node.memo.pop("form", None)  # what is known of the operands may have grown
         shape = form(self.now, i)
-        source = same_as(self.now, node, shape)
-        if source is not None and self._fits(source, node.types[0]):
-            del self.nodes[i]
-            self._replace(Value(i), source, node.op.lower())
+        source = same_as(self.now, i, shape)
+        if source is not None and self._agree(source, Value(i)):
+            self._drop(i, {0: source}, node.op.lower())
             return
-        numbers = self.known.learn(self.now, i, node, shape)
-        if numbers is not None:
-            kind = node.types[0]
-            dtype = kind.dtype if kind is not None else onnx.TensorProto.INT64
-            array = np.array(numbers, onnx.helper.tensor_dtype_to_np_dtype(dtype))
-            del self.nodes[i]
-            self._replace(Value(i), self._constant(Tensor.of(array, dtype), node.names[0]), "shapes")
+        numbers, kind = self.known.learn(self.now, i, node, shape), node.types[0]
+        if numbers is not None and kind is not None:
+            array = np.array(numbers, onnx.helper.tensor_dtype_to_np_dtype(kind.dtype))
+            self._drop(i, {0: self._constant(Tensor.of(array, kind.dtype), node.names[0] if node.names else "")}, "shapes")
             return
-        if node.op == "If" and self._inline(i, node):
-            return
-        if pure(node.op, node.domain) and not node.captures:
-            operands: tuple[Value | None, ...] = node.inputs
-            if node.op in COMMUTATIVE and len(operands) == 2:
-                operands = tuple(sorted(operands, key=lambda v: v or (-1, 0)))
-            first = self.seen.setdefault((node.signature, operands, tuple(map(bool, node.names))), i)
-            if first != i:
-                del self.nodes[i]
-                for p in range(len(node.types)):
-                    self._replace(Value(i, p), Value(first, p), "")
-                self.steps["shared"] += 1
+        if node.op == "If":
+            before = len(self.nodes)
+            branch = self.inliner.inline(node, self.nodes, self.next_id)
+            if branch is not None:
+                self.next_id += len(self.nodes) - before
+                self._drop(i, branch, "branches")
+        elif pure(node.op, node.domain):
+            self._share(i, node)
+
+    def _share(self, i: int, node: Node) -> None:
+        operands: tuple[Value | None, ...] = node.inputs
+        if node.op in _SWAPPABLE and len(operands) == 2:
+            operands = tuple(sorted(operands, key=lambda v: v or (-1, 0)))
+        ports = range(len(node.types))
+        first = self.seen.setdefault((node.signature, operands, tuple(node.gives(p) for p in ports)), i)
+        if first != i and all(self._agree(Value(first, p), Value(i, p)) for p in ports):
+            self._drop(i, {p: Value(first, p) for p in ports}, "shared")
 
     def _settled(self, node: Node) -> Node:
         """The node with operands as they are now, and types as they follow from them where that says more."""
         swap = {v: self.swap[v] for v in node.reads() if v in self.swap}
         fixed = node.constant
-        if not fixed and foldable(node.op, node.domain) and node.inputs and (node.proto is None or node.domain == ""):
+        if not fixed and node.inputs and foldable(node.op, node.domain):
             fixed = all(self.nodes[self.swap.get(v, v).node].constant for v in node.reads())
-        if swap:
+        if swap or fixed != node.constant:
             node = node.with_inputs(swap, fixed)
-        if any(t is None or not t.static for t in node.types) and not node.captures:
-            node = self._typed(node, fixed)
+        if node.domain == "" and not node.captures and any(t is None or not t.static for t in node.types):
+            node = self._typed(node)
         return node
 
-    def _typed(self, node: Node, fixed: bool) -> Node:
-        version = self.old.opsets.get(node.domain, 1)
-        if schema(node.op, node.domain, version) is None:
-            return node
-        kinds = [None if v is None else self.nodes[v.node].types[v.port] for v in node.inputs]
-        contents = [self._contents(v) for v in node.inputs]
+    def _scalars(self, node: Node) -> Node:
+        """A Range reading scalars for constants with a dim of one, which onnxruntime takes at run time but does not load."""
+        swap = {}
+        for v in node.reads():
+            held = self.nodes[v.node]
+            if held.is_constant and held.tensor.shape == (1,):
+                swap[v] = self._constant(Tensor.of(held.tensor.array().reshape(()), held.tensor.dtype), "")
+                self.refined = True
+        return node.with_inputs(swap, node.constant) if swap else node
+
+    def _typed(self, node: Node) -> Node:
+        kinds = [None if v is None else self.nodes[v.node].types[v.port] or UNKNOWN for v in node.inputs]
+        contents = [None if v is None or not (n := self.nodes[v.node]).is_constant else n.tensor for v in node.inputs]
         try:
-            found = infer(node.op, node.domain, version, node.attrs, kinds, contents, len(node.types))
+            found = infer(node.op, "", self.old.opset, node.attrs, kinds, contents, len(node.types))
         except InferError:
             return node
-        types: list[TensorType | None] = []
-        for was, now in zip(node.types, found, strict=True):
-            met = now if was is None else was if now is None or not was.agrees(now) else was.meet(now)
-            types.append(met)
-        if tuple(types) == node.types:
+        types = tuple(_met(was, now) for was, now in zip(node.types, found, strict=True))
+        if types == node.types:
             return node
         self.refined = True
-        return Node(node.op, node.domain, node.inputs, node.attrs, tuple(types), fixed, node.name, node.names, node.captures, node.proto)
+        return replace(node, types=types, memo={})
 
-    def _contents(self, v: Value | None) -> Tensor | None:
-        return self.nodes[v.node].tensor if v is not None and self.nodes[v.node].is_constant else None
+    def _agree(self, source: Value, old: Value) -> bool:
+        a, b = self.now.type(source), self.now.type(old)
+        return a is None or b is None or a.agrees(b)
 
-    def _fits(self, source: Value, kind: TensorType | None) -> bool:
-        held = self.nodes[source.node].types[source.port]
-        return kind is None or held is None or held.agrees(kind)
+    def _drop(self, i: int, instead: Mapping[int, Value], step: str) -> None:
+        """Takes node `i` out; its uses move to `instead`, by port, which from now on is known to have its types too."""
+        self.steps[step] += 1
+        node = self.nodes.pop(i)
+        for p, kind in enumerate(node.types):
+            if p in instead:
+                new = instead[p]
+                self._replace(Value(i, p), new)
+                held = self.nodes[new.node]
+                if held.is_source or (met := _met(held.types[new.port], kind)) == held.types[new.port]:
+                    continue
+                types = tuple(met if q == new.port else t for q, t in enumerate(held.types))
+                self.nodes[new.node] = replace(held, types=types, memo={})
+                self.refined = True
 
-    def _replace(self, old: Value, new: Value, step: str) -> None:
+    def _replace(self, old: Value, new: Value, step: str = "") -> None:
         self.swap[old] = new
-        self.changed = True
         if step:
             self.steps[step] += 1
 
     def _constant(self, tensor: Tensor, name: str) -> Value:
         if tensor.nbytes <= _SHARED_BYTES:
-            first = self.seen.get(("constant", tensor.digest))
-            if first is not None:
+            first = self.seen.setdefault(("constant", tensor.digest), self.next_id)
+            if first != self.next_id:
                 return Value(first)
-            self.seen["constant", tensor.digest] = self.next_id
         self.nodes[self.next_id] = constant(tensor, name)
         self.next_id += 1
         return Value(self.next_id - 1)
-
-    def _inline(self, i: int, node: Node) -> bool:
-        """Puts the branch that a constant condition chooses in the place of an If."""
-        held = self._contents(node.inputs[0])
-        if held is None or node.proto is None:
-            return False
-        chosen = node.attrs["then_branch" if held.array().reshape(-1)[0] else "else_branch"]
-        assert isinstance(chosen, Opaque)
-        body = chosen.proto.g
-        if body.sparse_initializer:
-            return False
-        scope = dict(node.captures)
-        del self.nodes[i]
-        for t in body.initializer:
-            scope[t.name] = self._constant(Tensor(t), t.name)
-        start = self.next_id
-        model = self.old.frame.model
-        add_nodes(self.nodes, scope, list(body.node), {}, model, self.old.opsets, None, start)
-        self.next_id = max(start - 1, *self.nodes) + 1
-        for p, out in enumerate(body.output):
-            self._replace(Value(i, p), scope[out.name], "")
-        self.steps["branches"] += 1
-        return True
 
     def _live(self, outputs: tuple[Value, ...]) -> set[int]:
         live = set(self.old.inputs)
@@ -211,3 +213,8 @@ class _Round:
                 live.add(i)
                 stack.extend(v.node for v in self.nodes[i].reads())
         return live
+
+
+def _met(was: TensorType | None, now: TensorType | None) -> TensorType | None:
+    """What is known by either; `was` where they contradict each other."""
+    return now if was is None else was if now is None or not was.agrees(now) else was.meet(now)

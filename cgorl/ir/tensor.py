@@ -14,7 +14,7 @@ from onnx_ir import serde
 
 Array = np.ndarray[Any, Any]
 
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 20  # larger ones cost a page fault for every page, ten times the time
 
 
 class Tensor:
@@ -24,12 +24,13 @@ class Tensor:
     a graph of several gigabytes is therefore cheap to hold, copy and search.
     """
 
-    __slots__ = ("_array", "_digest", "base", "dtype", "nbytes", "proto", "shape")
+    __slots__ = ("_array", "_digest", "base", "dtype", "memo", "nbytes", "proto", "shape")
 
     def __init__(self, proto: onnx.TensorProto | None, array: Array | None = None, dtype: int = 0, base: Path | None = None) -> None:
         """Wraps `proto` (external data relative to folder `base`), or `array` with the onnx element type `dtype`."""
         self.proto, self._array, self.base = proto, array, base
         self._digest: bytes | None = None
+        self.memo: dict[str, Any] = {}
         if proto is not None:
             self.dtype, self.shape = int(proto.data_type), tuple(proto.dims)
             self.nbytes = math.ceil(math.prod(self.shape) * element_bits(self.dtype) / 8)
@@ -101,6 +102,8 @@ class Tensor:
             yield self.proto.raw_data
         elif self.proto is not None:
             yield serde.deserialize_tensor(self.proto).tobytes()
+        elif self._array is not None and self._array.dtype.kind in "biuf" and element_bits(self.dtype) == 8 * self._array.dtype.itemsize:
+            yield self._array.tobytes()
         else:
             yield self.to_proto("").raw_data
 
@@ -131,7 +134,8 @@ class Tensor:
         else:
             assert self._array is not None
             made.CopyFrom(serde.serialize_tensor(_as_ir(self._array, self.dtype)))
-        made.name = name
+        if made.name != name:
+            made.name = name
         return made
 
 

@@ -32,7 +32,7 @@ def to_proto(graph: Graph) -> tuple[onnx.ModelProto, dict[str, Tensor]]:
         else:
             g.node.append(_node(graph, i, node, names))
     for name, value in names.aliases:
-        g.node.append(onnx.helper.make_node("Identity", [names[value]], [name], name=names.fresh(f"{name}_alias")))
+        g.node.append(onnx.helper.make_node("Identity", [names[value]], [name], name=_unique(f"{name}_alias", names.labels)))
     _old_style_inputs(graph, model, tensors)
     _value_info(graph, g, names)
     return model, tensors
@@ -100,13 +100,16 @@ class Names:
         for node in graph.nodes.values():
             self.taken.update(node.names)
             if node.proto is not None:
-                self.taken.add(node.proto.name)
                 self.taken.update(n for b in bodies(node.proto) for n in _inner_names(b))
         self.taken.update(graph.frame.value_info)
+        self.labels = {n.proto.name for n in graph.nodes.values() if n.proto is not None}
+        self.written: set[int] = set()
         self.by_value: dict[Value, str] = {}
         self.aliases: list[tuple[str, Value]] = []
         self.owned: set[str] = {graph.nodes[i].names[0] for i in graph.inputs}
-        wanted = [(info.name, v) for info, v in zip(graph.frame.model.graph.output, graph.outputs, strict=True)]
+        # An output that bears an input's name is that input, whatever equal value an edit has put there.
+        pairs = zip(graph.frame.model.graph.output, graph.outputs, strict=True)
+        wanted = [(info.name, v) for info, v in pairs if info.name not in self.owned]
         self.owned.update(name for name, _ in wanted)
         for i in graph.inputs:
             self.by_value[Value(i)] = graph.nodes[i].names[0]
@@ -135,13 +138,24 @@ class Names:
         return found
 
     def fresh(self, stem: str) -> str:
-        """`stem`, or `stem_1`, `stem_2`, ...: the first that nothing has or had; from now on taken."""
-        name, k = stem, 0
-        while name in self.taken:
-            k += 1
-            name = f"{stem}_{k}"
-        self.taken.add(name)
-        return name
+        """`stem`, or `stem_1`, `stem_2`, ...: the first that no value has or had; from now on taken."""
+        return _unique(stem, self.taken)
+
+    def label(self, node: Node, stem: str) -> str:
+        """The name of the node itself: as it was, also where a file repeats one, but new for a second copy of an old node."""
+        if node.proto is not None and id(node.proto) not in self.written:
+            self.written.add(id(node.proto))
+            return node.proto.name
+        return _unique(node.name or stem, self.labels)
+
+
+def _unique(stem: str, taken: set[str]) -> str:
+    name, k = stem, 0
+    while name in taken:
+        k += 1
+        name = f"{stem}_{k}"
+    taken.add(name)
+    return name
 
 
 def _stem(graph: Graph, value: Value) -> str:
@@ -154,15 +168,18 @@ def _node(graph: Graph, i: int, node: Node, names: Names) -> onnx.NodeProto:
     if node.proto is None:
         outputs = [names[Value(i, p)] for p in range(len(node.types))]
         made = make_node(node.op, node.domain, graph.opsets.get(node.domain, 1), inputs, outputs, node.attrs)
-        made.name = names.fresh(node.name or f"{node.op}_{i}")
+        made.name = names.label(node, f"{node.op}_{i}")
         return made
     made = onnx.NodeProto()
     made.CopyFrom(node.proto)
-    outputs = [names[Value(i, p)] if n else "" for p, n in enumerate(node.names)]
+    outputs = [names[Value(i, p)] if node.gives(p) else "" for p in range(len(node.types))]
     if list(made.input) != inputs:
         made.input[:] = inputs
     if list(made.output) != outputs:
         made.output[:] = outputs
+    label = names.label(node, f"{node.op}_{i}")
+    if made.name != label:
+        made.name = label
     moved = {old: names[v] for old, v in node.captures if names[v] != old}
     for body in bodies(made) if moved else ():
         own = set(_inner_names(body))

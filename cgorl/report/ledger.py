@@ -24,7 +24,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     return {
         "status": outcome.status.value,
         "nodes": {"before": count(outcome.original), "simplified": count(outcome.start), "after": count(outcome.graph)},
-        "cost_ms": {"initial": outcome.initial_cost_ms, "final": outcome.cost_ms},
+        "cost_ms": {"initial": outcome.initial_cost_ms, "final": outcome.cost_ms, "unknown_sizes": len(outcome.unknown)},
         "weight_bytes": {"before": constant_bytes(outcome.original), "after": constant_bytes(outcome.graph)},
         "coverage": {"total": outcome.coverage.total, "touchable": outcome.coverage.touchable, "opaque": dict(outcome.coverage.opaque)},
         "simplified": dict(outcome.simplified),

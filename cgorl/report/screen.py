@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -66,18 +67,18 @@ class Screen:
         self._stage = stage
 
 
-def show(outcome: Outcome, console: Console, files: list[Path], folder: Path | None) -> None:
-    """Prints the result: operators before and after, the largest rewrites, proof, file size."""
+def show(outcome: Outcome, console: Console, folder: Path | None) -> None:
+    """Prints the result: operators before and after, the largest rewrites, proof, files written with their size."""
     console.print(f"coverage  {outcome.coverage}", highlight=False)
     console.print(_operators(outcome))
     if outcome.trace:
         console.print(_rewrites(outcome))
     for line in lines(outcome):
-        console.print(line, highlight=False)
-    for path in files:
-        console.print(f"written   {path} ({path.stat().st_size / 1e6:,.1f} MB)", highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for path in outcome.files:
+        console.print(f"written   {path} ({path.stat().st_size / 1e6:,.1f} MB)", highlight=False, markup=False, soft_wrap=True)
     if folder is not None:
-        console.print(f"run       {folder}", highlight=False, soft_wrap=True)
+        console.print(f"run       {folder}", highlight=False, markup=False, soft_wrap=True)
 
 
 def lines(outcome: Outcome) -> list[str]:
@@ -90,6 +91,9 @@ def lines(outcome: Outcome) -> list[str]:
     found.append(f"cost      {change}, estimated; {len(outcome.trace)} rewrites; search stopped: {outcome.search.get('stopped', '')}")
     a, b = constant_bytes(outcome.original), constant_bytes(outcome.graph)
     found.append(f"weights   {a / 1e6:,.1f} -> {b / 1e6:,.1f} MB")
+    if outcome.unknown:
+        shown = ", ".join(outcome.unknown[:3]) + (", ..." if len(outcome.unknown) > 3 else "")
+        found.append(f"sizes     not all known, so the cost is a guess: {len(outcome.unknown)} values count 1 for a dim ({shown})")
     found.append("proof     " + _proof(outcome))
     for rule, why in outcome.proof.dropped:
         found.append(f"dropped   {rule}: {why}")
@@ -109,10 +113,12 @@ def _proof(outcome: Outcome) -> str:
     good = sum(p.ok for p in proof.rewrites)
     text = f"{good} of {len(proof.rewrites)} rewrites re-run in float64 (largest error {worst:.0e}); " if proof.rewrites else ""
     whole = proof.whole
+    if not whole.ok:
+        return text + f"the whole DIFFERS: {whole.why}"
     if not whole.runs:
         return text + f"the whole was not run: {whole.skipped}"
-    verdict = "agrees" if whole.ok else "DIFFERS"
-    return text + f"the whole {verdict} on {whole.runs} inputs, {whole.values} values watched (largest error {whole.error:.0e})"
+    text += f"the whole agrees on {whole.runs} inputs, {whole.values} values watched (largest error {whole.error:.0e})"
+    return text + (f", {whole.ties} ties" if whole.ties else "") + (f"; {whole.skipped}" if whole.skipped else "")
 
 
 def _operators(outcome: Outcome) -> Table:
@@ -124,7 +130,7 @@ def _operators(outcome: Outcome) -> Table:
     rows = sorted(before.keys() | after.keys(), key=lambda op: (-abs(after[op] - before[op]), -before[op], op))
     for op in rows[:_SHOWN]:
         change = after[op] - before[op]
-        table.add_row(op, str(before[op]), str(after[op]), f"{change:+d}" if change else "")
+        table.add_row(escape(op), str(before[op]), str(after[op]), f"{change:+d}" if change else "")
     if len(rows) > _SHOWN:
         rest = rows[_SHOWN:]
         table.add_row(f"({len(rest)} more)", str(sum(before[o] for o in rest)), str(sum(after[o] for o in rest)), "")
@@ -145,7 +151,7 @@ def _rewrites(outcome: Outcome) -> Table:
         graph = graph.replace(step.match.edit)
     total = outcome.initial_cost_ms or 1.0
     for gain, rule, place in sorted(rows, key=lambda r: -r[0])[:_SHOWN]:
-        table.add_row(rule, place, f"{gain:.3f}", f"{100 * gain / total:.2f} %")
+        table.add_row(rule, escape(place), f"{gain:.3f}", f"{100 * gain / total:.2f} %")
     if len(rows) > _SHOWN:
         rest = sum(r[0] for r in sorted(rows, key=lambda r: -r[0])[_SHOWN:])
         table.add_row(f"({len(rows) - _SHOWN} more)", "", f"{rest:.3f}", f"{100 * rest / total:.2f} %")

@@ -36,7 +36,7 @@ class Coverage:
 
 def coverage(graph: Graph, rules: Iterable[Rule]) -> Coverage:
     """The coverage of `graph` by `rules`; a node inside a body counts as opaque."""
-    spoken = {t.op for r in rules for t in walk(r.source) if isinstance(t, Apply) and t.is_operator}
+    spoken = {t.op for r in rules for root in r.source for t in walk(root) if isinstance(t, Apply) and t.is_operator}
     total = touchable = known = 0
     opaque: Counter[str] = Counter()
     for node in graph.nodes.values():

@@ -1,15 +1,14 @@
-"""The named functions that compute parts of a rule's target: weights (as nodes on constants) and attributes."""
+"""The named functions that compute attributes of a rule's target."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from onnx.helper import tensor_dtype_to_np_dtype
-
 from cgorl.ir.node import Value
 from cgorl.rules.context import Context, NoMatch
+from cgorl.rules.weights import WEIGHTS
 
 
 def result(at: Context, node: int) -> Value:
@@ -17,78 +16,36 @@ def result(at: Context, node: int) -> Value:
     return Value(node)
 
 
-def sqrt(at: Context, value: Value) -> Value:
-    """The square root, element by element."""
-    return at.builder.node("Sqrt", [value])
-
-
-def outward(at: Context, vector: Value, weight: Value) -> Value:
-    """`vector` [O] shaped [O,1,1,...] to scale `weight` [O, ...] by output channel."""
-    return at.builder.node("Reshape", [vector], {"shape": (-1,) + (1,) * (at.rank(weight) - 1)})
-
-
-def channels(at: Context, scale: Value, weight: Value) -> Value:
-    """`scale`, which is one number or one a channel, as a vector [O] for `weight` [O, ...]."""
-    return _vector(at, scale, at.shape(weight)[0])
-
-
-def columns(at: Context, scale: Value, weight: Value, transposed: int) -> Value:
-    """`scale`, which is one number or one a column, as a vector [N] for `weight` [K,N] ([N,K] if `transposed`)."""
-    return _vector(at, scale, at.shape(weight)[0 if transposed else 1])
-
-
-def _vector(at: Context, scale: Value, size: int) -> Value:
-    flat = at.builder.node("Reshape", [scale], {"shape": (-1,)})
-    if at.shape(flat) == (size,):
-        return flat
-    return at.builder.node("Expand", [flat], {"shape": (size,)})
-
-
-def across(at: Context, vector: Value, transposed: int) -> Value:
-    """`vector` [N] shaped to scale the columns of a weight [K,N], or the rows of [N,K] if `transposed`."""
-    return at.builder.node("Reshape", [vector], {"shape": (-1, 1) if transposed else (1, -1)})
-
-
-def matrix(at: Context, weight: Value) -> Value:
-    """`weight` [O, ...] flattened to [O, rest]."""
-    shape = at.shape(weight)
-    return at.builder.node("Reshape", [weight], {"shape": (shape[0], int(np.prod(shape[1:])))})
-
-
-def kernel_like(at: Context, flat: Value, weight: Value) -> Value:
-    """`flat` [O, C*k] shaped as the kernel `weight` [?, C, k...]."""
-    return at.builder.node("Reshape", [flat], {"shape": (at.shape(flat)[0], *at.shape(weight)[1:])})
-
-
-def enlarged(at: Context, weight: Value, p1: Any, p2: Any, dilations: Any) -> Value:
-    """`weight` padded with zeros so that under pads `p1` it does what it did under `p2`."""
-    n = len(dilations)
-    lead = [(p1[i] - p2[i]) // d for i, d in enumerate(dilations)]
-    tail = [(p1[n + i] - p2[n + i]) // d for i, d in enumerate(dilations)]
-    if not any(lead) and not any(tail):
-        return weight
-    return at.builder.node("Pad", [weight], {"pads": (0, 0, *lead, 0, 0, *tail), "mode": "constant"})
-
-
-def dirac(at: Context, weight: Value, pads: Any, dilations: Any, group: int) -> Value:
-    """A kernel of the shape of `weight` whose convolution gives its input: one tap a channel."""
-    shape = at.shape(weight)
-    kind = tensor_dtype_to_np_dtype(at.type(weight).dtype)
-    kernel = np.zeros(shape, kind)
-    place = tuple(p // d for p, d in zip(pads, dilations, strict=False))
-    for o in range(shape[0]):
-        kernel[(o, o % shape[1], *place)] = 1
-    return at.builder.constant(kernel, at.type(weight).dtype)
-
-
 def plus(at: Context, a: Any, b: Any) -> tuple[int, ...]:
     """Sums, number by number."""
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
+def minus(at: Context, a: Any, b: Any) -> tuple[int, ...]:
+    """Differences, number by number."""
+    return tuple(x - y for x, y in zip(a, b, strict=True))
+
+
 def times(at: Context, a: Any, b: Any) -> tuple[int, ...]:
     """Products, number by number."""
     return tuple(x * y for x, y in zip(a, b, strict=True))
+
+
+def rest_of_window(at: Context, large: Any, small: Any) -> tuple[int, ...]:
+    """The window that does the rest of `large` after `small`: large - small + 1."""
+    return tuple(x - y + 1 for x, y in zip(large, small, strict=True))
+
+
+def window_of_two(at: Context, first: Any, then: Any) -> tuple[int, ...]:
+    """The window of two one after another: first + then - 1."""
+    return tuple(x + y - 1 for x, y in zip(first, then, strict=True))
+
+
+def quotient(at: Context, a: int, b: int) -> int:
+    """`a / b`. Raises NoMatch if it is not whole, or not below `a`."""
+    if b < 2 or a % b:
+        raise NoMatch(f"{a} cannot be divided by {b}")
+    return a // b
 
 
 def spatial(at: Context, pads: Any) -> tuple[int, ...]:
@@ -102,31 +59,160 @@ def compose(at: Context, first: Any, then: Any) -> tuple[int, ...]:
     return tuple(first[k] for k in then)
 
 
-def shape_of(at: Context, node: int) -> tuple[int, ...]:
-    """Shape of a matched node's result as a Reshape target; one dim may be unknown. Raises NoMatch."""
-    kind = at.type(Value(node))
+def inverse(at: Context, perm: Any) -> tuple[int, ...]:
+    """The permutation that undoes `perm`."""
+    return tuple(sorted(range(len(perm)), key=lambda k: perm[k]))
+
+
+def moved(at: Context, axes: Any, perm: Any) -> Any:
+    """The axis or axes before a transposition by `perm` that stand at `axes` after it."""
+    return perm[axes] if isinstance(axes, int) else tuple(sorted(perm[a] for a in axes))
+
+
+def shape_of(at: Context, node: int | Value) -> tuple[int, ...]:
+    """Shape of a matched node's result (or a value) as a Reshape target; one dim may be unknown. Raises NoMatch."""
+    value = node if isinstance(node, Value) else Value(node)
+    kind = at.type(value)
     if kind.shape is None or sum(not isinstance(d, int) for d in kind.shape) > 1 or 0 in kind.shape:
-        raise NoMatch(f"the shape of '{at.label(Value(node))}' ({kind}) is not known well enough")
+        raise NoMatch(f"the shape of '{at.label(value)}' ({kind}) is not known well enough")
     return tuple(d if isinstance(d, int) else -1 for d in kind.shape)
 
 
+def last(at: Context, value: Value) -> int:
+    """The last axis of a value."""
+    return at.rank(value) - 1
+
+
+def sizes(at: Context, axis: int, *values: Value) -> tuple[int, ...]:
+    """Sizes of the values along `axis`. Raises NoMatch where one is not known."""
+    found = []
+    for v in values:
+        kind = at.type(v)
+        d = kind.shape[axis] if kind.shape is not None and -len(kind.shape) <= axis < len(kind.shape) else None
+        if not isinstance(d, int):
+            raise NoMatch(f"the size of '{at.label(v)}' along axis {axis} is not known")
+        found.append(d)
+    return tuple(found)
+
+
+def size(at: Context, axis: int, value: Value) -> int:
+    """Size of a value along `axis`."""
+    return sizes(at, axis, value)[0]
+
+
+def negative_size(at: Context, axis: int, value: Value) -> int:
+    """Minus the size of a value along `axis`."""
+    return -sizes(at, axis, value)[0]
+
+
+def other_side(at: Context, transposed: int) -> int:
+    """The axis of a Gemm's weight along which its columns lie: 1, or 0 where it is stored transposed."""
+    return 0 if transposed else 1
+
+
+def flipped(at: Context, bit: int) -> int:
+    """The other of 0 and 1."""
+    return 1 - bit
+
+
+def joined(at: Context, a: Any, b: Any) -> tuple[int, ...]:
+    """One list behind the other."""
+    return tuple(a) + tuple(b)
+
+
+def _number(value: Any, otherwise: float) -> float:
+    return otherwise if value is None else float(value)
+
+
+def larger(at: Context, a: Any, b: Any) -> float | None:
+    """The larger of two bounds, of which an absent one is no bound from below."""
+    found = max(_number(a, -math.inf), _number(b, -math.inf))
+    return None if found == -math.inf else found
+
+
+def smaller(at: Context, a: Any, b: Any) -> float | None:
+    """The smaller of two bounds, of which an absent one is no bound from above."""
+    found = min(_number(a, math.inf), _number(b, math.inf))
+    return None if found == math.inf else found
+
+
+def low_of(at: Context, bound: Any, low: Any, high: Any) -> float | None:
+    """The lower bound of a clip to [low, high] of what is at least `bound`."""
+    found = min(max(_number(bound, -math.inf), _number(low, -math.inf)), _number(high, math.inf))
+    return None if found == -math.inf else found
+
+
+def high_of(at: Context, bound: Any, low: Any, high: Any) -> float | None:
+    """The upper bound of a clip to [low, high] of what is at most `bound`."""
+    found = min(max(_number(bound, math.inf), _number(low, -math.inf)), _number(high, math.inf))
+    return None if found == math.inf else found
+
+
+def product(at: Context, a: int, b: int) -> int:
+    """The product of two numbers."""
+    return a * b
+
+
+def grid(at: Context, value: Value) -> tuple[int, ...]:
+    """A Reshape target that joins the places of [N, C, places...] to one axis. Raises NoMatch."""
+    return (0, sizes(at, 1, value)[0], -1)
+
+
+def inner_end(at: Context, start: Any, end: Any, length: Any) -> tuple[int, ...]:
+    """Where a slice up to `length` of the slice from `start` to `end` ends."""
+    return tuple(min(e, a + n) for a, e, n in zip(start, end, length, strict=True))
+
+
+def number_in(at: Context, value: Value) -> float:
+    """The one number that a constant holds. Raises NoMatch."""
+    array = at.contents(value)
+    if array is None or array.size != 1:
+        raise NoMatch(f"'{at.label(value)}' is not one known number")
+    return float(array.reshape(-1)[0])
+
+
+def groups(at: Context, value: Value, weight: Value) -> int:
+    """In how many groups a convolution of `value` by `weight` [O, C/groups, ...] works. Raises NoMatch if in no whole number."""
+    channels, (out, inner) = size(at, 1, value), at.shape(weight)[:2]
+    if inner == 0 or channels % inner or channels == 0 or out % (channels // inner):
+        raise NoMatch(f"{channels} channels and a weight of {[out, inner]} make no whole number of groups")
+    return channels // inner
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    f.__name__: f
-    for f in (
-        result,
-        sqrt,
-        outward,
-        channels,
-        columns,
-        across,
-        matrix,
-        kernel_like,
-        enlarged,
-        dirac,
-        plus,
-        times,
-        spatial,
-        compose,
-        shape_of,
-    )
+    **WEIGHTS,
+    **{
+        f.__name__: f
+        for f in (
+            result,
+            plus,
+            minus,
+            times,
+            rest_of_window,
+            window_of_two,
+            quotient,
+            spatial,
+            compose,
+            inverse,
+            moved,
+            shape_of,
+            last,
+            sizes,
+            size,
+            negative_size,
+            other_side,
+            flipped,
+            joined,
+            larger,
+            smaller,
+            low_of,
+            high_of,
+            product,
+            grid,
+            inner_end,
+            number_in,
+            groups,
+        )
+    },
 }
+"""By name: these, and those of `weights`."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from immutables import Map
+
 from cgorl.ir.graph import OUTPUT, Edit, Graph
-from cgorl.rules.match import matches, type_bytes
-from cgorl.rules.rule import Match
+from cgorl.rules.match import closes_cycle, growth, matches, type_bytes
+from cgorl.rules.rule import Match, Rule
 from cgorl.rules.rule_set import RuleSet
 
 
@@ -22,61 +24,105 @@ class MatchSet:
         self.graph, self.rules = graph, rules
         self.weight_bytes = constant_bytes(graph)
         self.limit = rules.limit(self.weight_bytes) if limit is None else limit
-        self._at: dict[int, list[Match]] = {}
-        self._scan(graph.nodes)
+        self._at: Map[int, tuple[Match, ...]] = Map(
+            (i, found) for i in graph.nodes if (found := tuple(m for r in rules.candidates(graph, i) for m in matches(r, graph, i)))
+        )
+        self._in: Map[int, frozenset[int]] = Map(_listed(m for found in self._at.values() for m in found if len(m.roots) > 1))
 
-    def _scan(self, roots: Iterable[int]) -> None:
-        nodes, index = self.graph.nodes, self.rules.by_root
-        for i in roots:
-            node = nodes[i]
-            if node.domain == "" and (rules := index.get(node.op)):
-                found = [m for rule in rules for m in matches(rule, self.graph, i)]
-                if found:
-                    self._at[i] = found
-
-    def after(self, graph: Graph, edit: Edit) -> MatchSet:
-        """The set for `graph`, which is `self.graph.replace(edit)`; equal to a full scan of it."""
+    def after(self, graph: Graph, match: Match) -> MatchSet:
+        """The set for `graph`, which is `self.graph.replace(match.edit)`; equal to a full scan of it."""
         made = object.__new__(MatchSet)
         made.graph, made.rules, made.limit = graph, self.rules, self.limit
-        made._at = {i: m for i, m in self._at.items() if i in graph.nodes}
-        stale = affected(self.graph, graph, edit, self.rules.reach)
-        for i in stale:
-            made._at.pop(i, None)
-        made._scan(sorted(stale))
-        made.weight_bytes = constant_bytes(graph)
+        made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
+        touched = touched_by(self.graph, graph, match.edit)
+        far = _downstream(graph, touched, self.rules.reach)
+        wide = _alongside(graph, touched, self.rules.wide_reach)
+        for i in (*touched, *match.edit.removed):  # matches with several roots are listed at the first alone
+            wide |= {r for r in self._in.get(i, ()) if r in graph.nodes}
+        table, listed = self._at.mutate(), self._in.mutate()
+        for i in match.edit.removed:
+            table.pop(i, None)
+            listed.pop(i, None)
+        for i in sorted(far.keys() | wide):
+            found = self._renewed(graph, i, far.get(i, self.rules.reach + 1), i in wide)
+            if found:
+                table[i] = found
+                for j, roots in _listed(m for m in found if len(m.roots) > 1).items():
+                    listed[j] = listed.get(j, frozenset()) | roots
+            else:
+                table.pop(i, None)
+        made._at, made._in = table.finish(), listed.finish()
         return made
 
+    def _renewed(self, graph: Graph, i: int, distance: int, wide: bool) -> tuple[Match, ...]:
+        """The matches at node `i`, `distance` uses downstream of the edit: those that may see it found anew, the others kept."""
+        depths, places = self.rules.depths, self.rules.places
+
+        def stale(rule: Rule) -> bool:
+            return depths[rule.name] >= distance or (wide and rule.several)
+
+        found = [m for m in self._at.get(i, ()) if not stale(m.rule)]
+        fresh = [m for r in self.rules.candidates(graph, i) if stale(r) for m in matches(r, graph, i)]
+        if not found:
+            return tuple(fresh)
+        return tuple(sorted((*found, *fresh), key=lambda m: places[m.rule.name]))  # stable: matches of one rule keep their order
+
     def __iter__(self) -> Iterator[Match]:
-        """The matches, by root id, rules in their order; those past the growth limit left out."""
-        room = self.limit - self.weight_bytes
+        """The matches, by root id, rules in their order; those past the growth limit or closing a cycle left out."""
         for i in sorted(self._at):
             for m in self._at[i]:
-                if m.growth <= 0 or m.growth <= room:
+                if self._has_room(m) and not (m.borders and closes_cycle(self.graph, m)):
                     yield m
+
+    def _has_room(self, match: Match) -> bool:
+        room = self.limit - self.weight_bytes
+        if match.growth <= max(room // 4, 0):
+            return True
+        return growth(self.graph, match.edit) <= room  # what is shared by others may have changed since the match was found
 
     def __len__(self) -> int:
         """The number of matches."""
         return sum(1 for _ in self)
 
 
-def affected(before: Graph, after: Graph, edit: Edit, reach: int) -> set[int]:
-    """Nodes of `after` whose matches may differ from `before`'s: those within `reach` uses downstream of the edit."""
+def touched_by(before: Graph, after: Graph, edit: Edit) -> set[int]:
+    """Nodes of `after` that are new, read something else, or are read by others than in `before` (constants left out)."""
     touched = set(range(before.next_id, after.next_id))
     for i in edit.removed:
-        touched.update(v.node for v in before.nodes[i].reads() if not before.nodes[v.node].is_constant)
+        touched.update(v.node for v in before.nodes[i].reads())
     for i in range(before.next_id, after.next_id):
-        touched.update(v.node for v in after.nodes[i].reads() if not after.nodes[v.node].is_constant)
+        touched.update(v.node for v in after.nodes[i].reads())
     for old, new in edit.rewired.items():
         touched.update(u.node for u in before.users[old.node])
-        if new.node >= 0:
-            touched.add(new.node)
-    touched.discard(OUTPUT)
-    touched &= after.nodes.keys()
+        touched.add(new.node)
+    return {i for i in touched if i in after.nodes and not after.nodes[i].is_constant}
+
+
+def _downstream(graph: Graph, touched: set[int], reach: int) -> dict[int, int]:
+    """Nodes by their distance downstream of `touched`, up to `reach`."""
+    far = dict.fromkeys(touched, 0)
     frontier = touched
+    for distance in range(1, reach + 1):
+        frontier = {u.node for i in frontier for u in graph.users[i]} - far.keys() - {OUTPUT}
+        far.update(dict.fromkeys(frontier, distance))
+    return far
+
+
+def _alongside(graph: Graph, touched: set[int], reach: int) -> set[int]:
+    """Nodes that share a producer, up to `reach` steps up and down again, with one of `touched`."""
+    up = set(touched)
     for _ in range(reach):
-        frontier = {u.node for i in frontier for u in after.users[i]} - touched - {OUTPUT}
-        touched |= frontier
-    return touched
+        up |= {v.node for i in up for v in graph.nodes[i].reads() if not graph.nodes[v.node].constant}
+    return set(_downstream(graph, up, reach)) if reach else set()
+
+
+def _listed(found: Iterable[Match]) -> dict[int, frozenset[int]]:
+    """Node -> first roots of the matches that hold it."""
+    table: dict[int, set[int]] = {}
+    for m in found:
+        for i in m.nodes:
+            table.setdefault(i, set()).add(m.root)
+    return {i: frozenset(roots) for i, roots in table.items()}
 
 
 def constant_bytes(graph: Graph) -> int:

@@ -16,14 +16,19 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A name: any value (or attribute) in a source, what it was bound to in a target; `[name]` may be absent."""
+    """A name: any value (or attribute) in a source, what it was bound to in a target.
+
+    `[name]` may be absent; `*name` stands for several, one for each repetition of what it is in.
+    """
 
     name: str
     optional: bool = False
+    star: bool = False
 
     def __str__(self) -> str:
         """The rule text of the term."""
-        return f"[{self.name}]" if self.optional else self.name
+        text = ("*" if self.star else "") + self.name
+        return f"[{text}]" if self.optional else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +62,51 @@ class Apply:
 
     def __str__(self) -> str:
         """The rule text of the term."""
-        if self.op in INFIX and len(self.args) == 2 and not self.attrs and not self.rest and not self.label:
+        plain = not self.attrs and not self.rest and not self.label and not any(_starred(a) for a in self.args)
+        if self.op in INFIX and len(self.args) == 2 and plain:
             return f"({self.args[0]} {INFIX[self.op]} {self.args[1]})"
         parts = [str(a) for a in self.args] + [f"{k}={v}" for k, v in self.attrs] + ([f"**{self.rest}"] if self.rest else [])
         text = f"{self.op}({', '.join(parts)})"
         return f"({self.label} := {text})" if self.label else text
 
 
-Term = Var | Lit | Apply
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A term repeated (`*Relu(*xs)`): in a source, operands or roots that all look so; in a target, one for each of its `*names`.
+
+    Of an operator with several results, and without `*names` inside, it means all of them, in order (`*Split(x, axis=a)`).
+    """
+
+    inner: Apply
+
+    def __str__(self) -> str:
+        """The rule text of the term."""
+        return f"*{self.inner}"
+
+
+Term = Var | Lit | Apply | Each
+
+
+def _starred(term: Term) -> bool:
+    return isinstance(term, Each) or (isinstance(term, Var) and term.star)
 
 
 def parse_term(text: str) -> Term:
     """The term that `text` spells, in Python's expression syntax. Raises RuleError."""
+    return _term(_parse(text))
+
+
+def parse_terms(text: str) -> tuple[Term, ...]:
+    """The terms that `text` spells, separated by commas. Raises RuleError."""
+    tree = _parse(text)
+    return tuple(_term(t) for t in tree.elts) if isinstance(tree, ast.Tuple) else (_term(tree),)
+
+
+def _parse(text: str) -> ast.expr:
     try:
-        tree = ast.parse(f"({text}\n)", mode="eval").body
+        return ast.parse(f"({text}\n)", mode="eval").body
     except SyntaxError as e:
         raise RuleError(f"cannot read '{' '.join(text.split())}': {e.msg}") from None
-    return _term(tree)
 
 
 def _term(tree: ast.expr) -> Term:
@@ -82,6 +115,15 @@ def _term(tree: ast.expr) -> Term:
             return Var(name)
         case ast.List(elts=[ast.Name(id=name)]):
             return Var(name, optional=True)
+        case ast.List(elts=[ast.Starred(value=ast.Name(id=name))]):
+            return Var(name, optional=True, star=True)
+        case ast.Starred(value=ast.Name(id=name)):
+            return Var(name, star=True)
+        case ast.Starred(value=repeated):
+            made = _term(repeated)
+            if not isinstance(made, Apply):
+                raise RuleError(f"only an operator or a name can be repeated: {ast.unparse(tree)}")
+            return Each(made)
         case ast.Constant(value=int() | float() | str() as value):
             return Lit(value)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
@@ -96,10 +138,10 @@ def _term(tree: ast.expr) -> Term:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             return Apply(_BINARY[type(op)], (_term(left), _term(right)))
         case ast.NamedExpr(target=ast.Name(id=label), value=inner):
-            made = _term(inner)
-            if not isinstance(made, Apply):
+            labelled = _term(inner)
+            if not isinstance(labelled, Apply):
                 raise RuleError(f"only an operator can have a label: {ast.unparse(tree)}")
-            return Apply(made.op, made.args, made.attrs, made.rest, label)
+            return Apply(labelled.op, labelled.args, labelled.attrs, labelled.rest, label)
         case ast.Call(func=ast.Name(id=op_name), args=args, keywords=keywords):
             rest = next((k.value.id for k in keywords if k.arg is None and isinstance(k.value, ast.Name)), "")
             attrs = tuple((k.arg, _term(k.value)) for k in keywords if k.arg is not None)
@@ -110,6 +152,8 @@ def _term(tree: ast.expr) -> Term:
 def walk(term: Term) -> Iterator[Term]:
     """The term and all terms inside it, itself first."""
     yield term
+    if isinstance(term, Each):
+        yield from walk(term.inner)
     if isinstance(term, Apply):
         for a in term.args:
             yield from walk(a)
@@ -119,6 +163,20 @@ def walk(term: Term) -> Iterator[Term]:
 
 def depth(term: Term) -> int:
     """How many operators deep a source pattern reaches."""
+    if isinstance(term, Each):
+        return depth(term.inner)
     if not isinstance(term, Apply):
         return 0
     return 1 + max((depth(a) for a in term.args), default=0)
+
+
+def stars(term: Term) -> frozenset[str]:
+    """The `*names` inside a term."""
+    return frozenset(t.name for t in walk(term) if isinstance(t, Var) and t.star)
+
+
+def operator(term: Term) -> Apply:
+    """The operator of a root, repeated or not."""
+    found = term.inner if isinstance(term, Each) else term
+    assert isinstance(found, Apply)
+    return found

@@ -8,10 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cgorl.rules.pattern import depth
+from cgorl.ir.graph import Graph
+from cgorl.rules.matcher import may_match
+from cgorl.rules.pattern import operator
 from cgorl.rules.rule import Rule
 
 ROOM_BYTES = 64 << 20
+
+_SIGNATURES = 100_000
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,50 @@ class RuleSet:
 
     @cached_property
     def by_root(self) -> Mapping[str, tuple[Rule, ...]]:
-        """The rules by the operator at their root."""
+        """The rules by the operator at their first root."""
         index: dict[str, list[Rule]] = defaultdict(list)
         for rule in self.rules:
-            index[rule.source.op].append(rule)
+            index[operator(rule.source[0]).op].append(rule)
         return {op: tuple(found) for op, found in index.items()}
+
+    @cached_property
+    def _by_signature(self) -> dict[object, tuple[Rule, ...]]:
+        return {}
+
+    def candidates(self, graph: Graph, i: int) -> tuple[Rule, ...]:
+        """The rules that may match at node `i`, by operator and by the operators and constness of its operands."""
+        node = graph.nodes[i]
+        rules = self.by_root.get(node.op) if node.domain == "" else None
+        if not rules or node.constant:
+            return ()
+        nodes = graph.nodes
+        around = tuple(None if v is None else (nodes[v.node].op, nodes[v.node].constant) for v in node.inputs)
+        found = self._by_signature.get((node.op, around))
+        if found is None:
+            found = tuple(r for r in rules if may_match(r, around))
+            if len(self._by_signature) < _SIGNATURES:
+                self._by_signature[node.op, around] = found
+        return found
+
+    @cached_property
+    def depths(self) -> Mapping[str, int]:
+        """How many operators deep each rule's source reaches, by name."""
+        return {r.name: r.depth for r in self.rules}
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each rule in the order, by name."""
+        return {r.name: k for k, r in enumerate(self.rules)}
 
     @cached_property
     def reach(self) -> int:
         """How many operators deep the deepest source is."""
-        return max((depth(r.source) for r in self.rules), default=0)
+        return max(self.depths.values(), default=0)
+
+    @cached_property
+    def wide_reach(self) -> int:
+        """The same of the rules with several roots, 0 if there are none."""
+        return max((self.depths[r.name] for r in self.rules if r.several), default=0)
 
     @cached_property
     def digest(self) -> str:

@@ -9,20 +9,20 @@ from importlib import resources
 
 from cgorl.rules.conditions import CONDITIONS
 from cgorl.rules.functions import FUNCTIONS
-from cgorl.rules.pattern import Apply, RuleError, Term, Var, parse_term, walk
+from cgorl.rules.pattern import Apply, Each, RuleError, Term, Var, operator, parse_terms, walk
 from cgorl.rules.rule import Rule
 
 _HEADER = re.compile(r"rule ([\w-]+):\s*([\w\- ]*)$")
-_PART = re.compile(r"^\s*(=>|where |if |shared )")
+_PART = re.compile(r"^\s*(=>|where |if |shared |for )")
 
 
 def parse_rules(text: str, origin: str = "text", provenance: str = "hand") -> tuple[Rule, ...]:
     """The rules that `text` spells. Raises RuleError naming `origin` and the rule."""
-    rules = []
+    rules: list[Rule] = []
     for block in re.split(r"\n\s*\n", text):
         if any(line.strip() and not line.startswith("#") for line in block.splitlines()):
             try:
-                rules.append(_parse(block, provenance))
+                rules.extend(_parse(b, provenance) for b in _variants(block))
             except RuleError as e:
                 raise RuleError(f"{origin}: {e}") from None
     names = [r.name for r in rules]
@@ -41,6 +41,20 @@ def library() -> tuple[Rule, ...]:
         if file.name.endswith(".rules"):
             found.extend(parse_rules(file.read_text(), file.name))
     return tuple(found)
+
+
+def _variants(block: str) -> Iterator[str]:
+    """The block once for each word of its line `for NAME in Word, ...`, with NAME replaced and the word in the rule's name."""
+    lines = block.splitlines()
+    loop = next((line for line in lines if line.strip().startswith("for ")), None)
+    if loop is None:
+        yield block
+        return
+    name, _, words = loop.strip()[4:].partition(" in ")
+    for word in (w.strip() for w in words.split(",")):
+        text = "\n".join(line for line in lines if line is not loop)
+        text = re.sub(rf"\b{re.escape(name.strip())}\b", word, text)
+        yield re.sub(r"^rule ([\w-]+):", rf"rule \1-{word.lower()}:", text, count=1, flags=re.M)
 
 
 def _parse(block: str, provenance: str) -> Rule:
@@ -66,18 +80,21 @@ def _parse(block: str, provenance: str) -> Rule:
 
 
 def _checked(name: str, tags: tuple[str, ...], parts: dict[str, list[str]], doc: str, provenance: str) -> Rule:
-    source = parse_term(parts["source"][0])
-    if not isinstance(source, Apply) or not source.is_operator:
-        raise RuleError("the source must be an operator")
+    source = parse_terms(parts["source"][0])
+    for root in source:
+        if not isinstance(root, Apply | Each) or not operator(root).is_operator:
+            raise RuleError("a source must be an operator")
+    if len(source) > 1 and any(isinstance(root, Each) for root in source):
+        raise RuleError("a repeated root must be the only one")
     if len(parts.get("=>", [])) != 1:
         raise RuleError("there must be one '=>'")
-    target = parse_term(parts["=>"][0])
+    target = parse_terms(parts["=>"][0])
     where = tuple(_where(w) for w in parts.get("where", []))
     listed = ",".join(parts.get("if", []))
     conditions = tuple(_conditions(listed)) if listed else ()
     shared = tuple(s.strip() for s in ",".join(parts.get("shared", [])).split(",") if s.strip())
-    known = set(_names(source)) | {n for n, _ in where}
-    for term in (target, *(t for _, t in where), *conditions):
+    known = {n for root in source for n in _names(root)} | {n for n, _ in where}
+    for term in (*target, *(t for _, t in where), *conditions):
         for used in _names(term):
             if used not in known:
                 raise RuleError(f"'{used}' is used but not bound by the source")
@@ -95,13 +112,11 @@ def _checked(name: str, tags: tuple[str, ...], parts: dict[str, list[str]], doc:
 
 def _where(text: str) -> tuple[str, Term]:
     name, _, rest = text.partition("=")
-    return name.strip(), parse_term(rest)
+    return name.strip(), parse_terms(f"{rest}," if rest.strip().startswith("*") else rest)[0]
 
 
 def _conditions(text: str) -> Iterator[Apply]:
-    made = parse_term(f"all_({text})")
-    assert isinstance(made, Apply)
-    for a in made.args:
+    for a in parse_terms(text):
         if isinstance(a, Var):
             a = Apply(a.name, ())
         if not isinstance(a, Apply):

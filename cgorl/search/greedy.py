@@ -9,7 +9,7 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.matches import MatchSet
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 from cgorl.search.trace import Step
 
 
@@ -19,16 +19,20 @@ class Greedy:
 
     least_ms: float = 1e-9
 
+    def __post_init__(self) -> None:
+        """Raises SearchError for what is no number."""
+        if not isinstance(self.least_ms, int | float) or self.least_ms < 0:
+            raise SearchError(f"least_ms must be a number of at least 0, not {self.least_ms!r}")
+
     def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
-        """Runs the search; see `Searcher`."""
+        """Runs the search; see `Searcher`. Where a limit cuts a listing short, the best of what was priced is taken."""
         meter = Meter(budget, listen)
-        initial = now = cost.cost_ms(graph)
-        trace: list[Step] = []
-        stopped = "no rewrite gains"
+        initial = cost.cost_ms(graph)
+        reached: tuple[Graph, tuple[Step, ...], float] = (graph, (), initial)  # one name, so that an interrupt finds it whole
         try:
             found = MatchSet(graph, rules)
-            while True:
-                meter.expansions += 1
+            while not (stopped := meter.spent()):
+                graph, trace, now = reached
                 best: Match | None = None
                 best_gain = self.least_ms
                 for m in found:
@@ -36,18 +40,18 @@ class Greedy:
                     meter.evaluations += 1
                     if gain > best_gain:
                         best, best_gain = m, gain
+                    if stopped := meter.spent():
+                        break
+                meter.expansions += 1
                 meter.tell(now, len(trace))
                 if best is None:
-                    break
-                if stopped := meter.spent():
+                    stopped = stopped or "no rewrite gains"
                     break
                 after = graph.replace(best.edit)
-                trace.append(Step(best, tuple(range(graph.next_id, after.next_id)), now, now - best_gain))
-                found = found.after(after, best.edit)
-                graph, now = after, now - best_gain
+                step = Step(best, tuple(range(graph.next_id, after.next_id)), now, now - best_gain)
+                reached = (after, (*trace, step), now - best_gain)
+                found = found.after(after, best)
         except KeyboardInterrupt:
             stopped = "interrupted"
-        total = cost.cost_ms(graph)
-        return SearchResult(
-            graph, total, initial, tuple(trace), meter.expansions, meter.evaluations, meter.seconds, stopped or "no rewrite gains"
-        )
+        graph, trace, _ = reached
+        return SearchResult(graph, cost.cost_ms(graph), initial, trace, meter.expansions, meter.evaluations, meter.seconds, stopped)

@@ -13,6 +13,10 @@ from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step
 
 
+class SearchError(ValueError):
+    """A searcher that cannot be; the message names the parameter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What a search may spend; None is no limit.

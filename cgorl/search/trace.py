@@ -8,7 +8,7 @@ from typing import Any
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
-from cgorl.rules.match import matches
+from cgorl.rules.match import closes_cycle, matches
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 
@@ -49,20 +49,32 @@ def to_json(initial: Graph, final: Graph, trace: Sequence[Step], rules: RuleSet)
 
 def replay(data: Mapping[str, Any], graph: Graph, rules: RuleSet) -> Graph:
     """The graph that a trace leads to from `graph`. Raises TraceError where it does not fit, naming the step."""
+    for key, what in (("initial_key", "the key of a graph"), ("final_key", "the key of a graph"), ("rules_hash", "the hash of its rules")):
+        if not isinstance(data.get(key), str):
+            raise TraceError(f"this is no trace: '{key}' should be {what}")
     if data["initial_key"] != graph.key:
         raise TraceError("the trace starts from another graph")
     if data["rules_hash"] != rules.digest:
         raise TraceError("the trace was made with another rule set")
     by_name = {r.name: r for r in rules}
-    for k, step in enumerate(data["steps"]):
-        nodes = tuple(step["nodes"])
-        found = [] if nodes[0] not in graph.nodes else [m for m in matches(by_name[step["rule"]], graph, nodes[0]) if m.nodes == nodes]
+    for k, step in enumerate(data.get("steps") or ()):
+        try:
+            rule, nodes = by_name[step["rule"]], tuple(step["nodes"])
+            found = [m for m in matches(rule, graph, nodes[0]) if m.nodes == nodes and not closes_cycle(graph, m)]
+        except (LookupError, TypeError):
+            found = []
         if not found:
-            raise TraceError(f"step {k} ({step['rule']} at {', '.join(step['names'])}) does not apply")
+            raise TraceError(f"step {k} does not apply: {_words(step)}")
         graph = graph.replace(found[0].edit)
     if data["final_key"] != graph.key:
         raise TraceError("the trace ends at another graph than it says")
     return graph
+
+
+def _words(step: Any) -> str:
+    if not isinstance(step, Mapping):
+        return f"{step!r} is no step"
+    return f"{step.get('rule')} at nodes {step.get('nodes')} ({step.get('names')})"
 
 
 def without(graph: Graph, trace: Sequence[Step], dropped: Collection[int]) -> tuple[Graph, dict[int, Step], list[int]]:
@@ -81,7 +93,7 @@ def without(graph: Graph, trace: Sequence[Step], dropped: Collection[int]) -> tu
         nodes = tuple(ids.get(i, i) for i in step.match.nodes)
         here = matches(step.match.rule, graph, nodes[0]) if all(i in graph.nodes for i in nodes) else []
         found = next((m for m in here if m.nodes == nodes and len(m.edit.added) == len(step.added)), None)
-        if found is None:
+        if found is None or closes_cycle(graph, found):
             lost.append(k)
             ids.update(dict.fromkeys(step.added, -1))
             continue

@@ -62,6 +62,10 @@ class GraphBuilder:
             self._initializers[name] = numpy_helper.from_array(array, name)
         return name
 
+    def weight(self, label: str, shape: tuple[int, ...], *, std: float = 1.0) -> Value:
+        """Returns a normally distributed weight."""
+        return Value(self._weight(label, self._normal(shape, std)), shape)
+
     def node(self, op: str, inputs: Sequence[Value | str], shape: Shape, label: str, **attributes: Any) -> Value:
         """Returns the output, of the given shape, of a new node; inputs are values or names of initializers."""
         name = self._path(label)
@@ -78,10 +82,11 @@ class GraphBuilder:
         *,
         stride: int = 1,
         same: bool = True,
+        group: int = 1,
         normed: bool = True,
         gain: float = 1.0,
     ) -> Value:
-        """Returns x (N, C, H, W) convolved without bias, weight (channels, C, kh, kw).
+        """Returns x (N, C, H, W) convolved without bias, weight (channels, C / group, kh, kw).
 
         Args:
             x: the input.
@@ -90,18 +95,21 @@ class GraphBuilder:
             label: the node's label; the weight is `label.weight`.
             stride: of both axes.
             same: pad kernel // 2 on each side (odd kernels), else no padding.
+            group: in how many groups of channels; a divisor of C and of channels.
             normed: a batchnorm follows; the two are scaled for one another. Else the conv alone keeps the mean square.
             gain: mean square of the output, relative to what keeps it constant from relu to relu.
         """
         kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
-        fan_in = _channels(x) * kh * kw
+        inner = _channels(x) // group
+        fan_in = inner * kh * kw
         variance, centring = (2.0, 1.0) if normed else (2.3, 0.25)
-        weight = self._normal((channels, _channels(x), kh, kw), math.sqrt(gain * variance / fan_in))
+        weight = self._normal((channels, inner, kh, kw), math.sqrt(gain * variance / fan_in))
         if fan_in > 1:
             weight -= np.float32(centring) * weight.mean(axis=(1, 2, 3), keepdims=True)
         attributes = _window((kh, kw), stride, same)
         shape = (x.shape[0], channels, *_sides(x, attributes))
-        return self.node("Conv", [x, self._weight(f"{label}.weight", weight)], shape, label, **attributes)
+        grouped = {"group": group} if group > 1 else {}
+        return self.node("Conv", [x, self._weight(f"{label}.weight", weight)], shape, label, **attributes, **grouped)
 
     def batchnorm(self, x: Value, label: str = "bn", *, gain: float = 1.0, epsilon: float = 1e-5) -> Value:
         """Returns x (N, C, ...) under inference batch normalization; `gain` multiplies the mean square of the result."""
@@ -132,10 +140,11 @@ class GraphBuilder:
         attributes = _window((kernel, kernel), stride, same)
         return self.node("MaxPool", [x], (*x.shape[:2], *_sides(x, attributes)), label, **attributes)
 
-    def average_pool(self, x: Value, kernel: int, label: str = "avgpool", *, count_include_pad: bool) -> Value:
-        """Returns the mean of each window of x (N, C, H, W) at stride 1 and SAME padding."""
-        attributes = _window((kernel, kernel), 1, same=True)
-        return self.node("AveragePool", [x], x.shape, label, count_include_pad=int(count_include_pad), **attributes)
+    def average_pool(self, x: Value, kernel: int, label: str = "avgpool", *, stride: int = 1, count_include_pad: bool) -> Value:
+        """Returns the mean of each window of x (N, C, H, W) at SAME padding."""
+        attributes = _window((kernel, kernel), stride, same=True)
+        shape = (*x.shape[:2], *_sides(x, attributes))
+        return self.node("AveragePool", [x], shape, label, count_include_pad=int(count_include_pad), **attributes)
 
     def classifier(self, x: Value, classes: int) -> Value:
         """Returns logits (N, classes) of x (N, C, H, W): global average pool, flatten, linear with bias (Gemm)."""
@@ -146,15 +155,18 @@ class GraphBuilder:
         bias = self._weight("fc.bias", self._normal((classes,), 0.2))
         return self.node("Gemm", [flat, weight, bias], (x.shape[0], classes), "fc", transB=1)
 
+    def matmul(self, x: Value, features: int, label: str, *, gain: float = 1.0) -> Value:
+        """Returns x (..., C) @ weight (C, features)."""
+        inner = int(x.shape[-1])
+        weight = self._weight(f"{label}.weight", self._normal((inner, features), math.sqrt(gain / inner)))
+        return self.node("MatMul", [x, weight], (*x.shape[:-1], features), label)
+
     def linear(self, x: Value, features: int, label: str, *, gain: float = 1.0) -> Value:
         """Returns x (..., C) @ weight (C, features) + bias, as the two nodes `label/matmul` and `label/add`."""
-        inner = int(x.shape[-1])
-        shape = (*x.shape[:-1], features)
         with self.scope(label):
-            weight = self._weight("matmul.weight", self._normal((inner, features), math.sqrt(gain / inner)))
-            product = self.node("MatMul", [x, weight], shape, "matmul")
+            product = self.matmul(x, features, "matmul", gain=gain)
             bias = self._weight("add.bias", self._normal((features,), 0.2))
-            return self.node("Add", [product, bias], shape, "add")
+            return self.node("Add", [product, bias], product.shape, "add")
 
     def layer_norm(self, x: Value, label: str, *, epsilon: float = 1e-12) -> Value:
         """Returns x (..., C) normalized over its last axis, with scale and bias (C,)."""

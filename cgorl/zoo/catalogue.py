@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 _MODULES = {
     "bert": "cgorl.zoo.bert",
     "inception_v3": "cgorl.zoo.inception_v3",
+    "nasnet_a": "cgorl.zoo.nasnet_a",
+    "nasrnn": "cgorl.zoo.nasrnn",
     "repvgg_a0": "cgorl.zoo.repvgg_a0",
     "resnet50": "cgorl.zoo.resnet50",
+    "resnext50": "cgorl.zoo.resnext50",
 }
 
 
