@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +14,24 @@ if TYPE_CHECKING:
 
 CODES = {"optimized": 0, "already optimal": 0, "refused": 3, "proof failed": 4}
 ERROR, INTERRUPTED, OPTIMAL_DETAILED = 1, 130, 10
+_NOTHING = "interrupted before there was a proven result; nothing was written"
 
 
 def optimize(argv: list[str], doc: str) -> int:
     """Runs conf/optimize.yaml with the overrides `argv`; returns the exit code. `doc` is the script's own help."""
     runs: list[Tracker] = []
+    pressed: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
     try:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)
         return _optimize(argv, doc, runs)
     except KeyboardInterrupt:
-        return _say("interrupted before there was anything to keep; nothing was written", INTERRUPTED)
+        return _say(_NOTHING, INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has gone; the job stops as a pipe's writer does
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return _say("error: nobody reads the output any more", ERROR)
@@ -30,7 +41,9 @@ def optimize(argv: list[str], doc: str) -> int:
         if type(e).__module__.startswith("cgorl"):
             return _say(f"error: {e}", ERROR)
         return _fault(runs)
-    except Exception:
+    except Exception as e:
+        if pressed and isinstance(e, ImportError):  # what an interrupt becomes inside a compiled module's start
+            return _say(_NOTHING, INTERRUPTED)
         return _fault(runs)
 
 

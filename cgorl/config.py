@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -15,9 +15,9 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from cgorl.rules.rule import Rule
-from cgorl.rules.rule_set import RuleSet
-from cgorl.rules.text import library
+if TYPE_CHECKING:
+    from cgorl.rules.rule import Rule
+    from cgorl.rules.rule_set import RuleSet
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
@@ -143,14 +143,25 @@ def build(node: Any, **more: Any) -> Any:
 
 
 def rule_set(node: Mapping[str, Any]) -> RuleSet:
-    """The rules whose name or a tag is in `include` ("*": all) and not in `exclude`. Raises ConfigError."""
-    rules = library()
+    """The rules whose name or a tag is in `include` ("*": all) and not in `exclude`. Raises ConfigError.
+
+    Of the library; of TASO's where there is a key `file` (a rule file of TASO, or null).
+    """
+    from cgorl.rules.pattern import RuleError  # not before they are asked for: `--help` does without
+    from cgorl.rules.rule_set import RuleSet
+    from cgorl.rules.taso import IMPORT_TAGS, taso_rules
+    from cgorl.rules.text import library
+
+    try:
+        rules = taso_rules(node["file"]) if "file" in node else library()
+    except RuleError as e:
+        raise ConfigError(str(e)) from None
     for key in ("include", "exclude"):
         if not isinstance(node[key], list):
             raise ConfigError(f"rules.{key} must be a list, as rules.{key}=[layout], not {node[key]!r}")
     if not _number(node["growth"]):
         raise ConfigError(f"rules.growth must be a number of at least 0, not {node['growth']!r}")
-    known = {r.name for r in rules} | {t for r in rules for t in r.tags} | {"*"}
+    known = {r.name for r in rules} | {t for r in rules for t in r.tags} | {"*"} | (IMPORT_TAGS if "file" in node else frozenset())
     for word in [*node["include"], *node["exclude"]]:
         if word not in known:
             near = difflib.get_close_matches(word, known, 1)

@@ -16,7 +16,7 @@ from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import ledger, summary
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Progress, Searcher
-from cgorl.tracking import TrackError, Tracker
+from cgorl.tracking import Tracker, TrackError
 
 
 class Parts(NamedTuple):

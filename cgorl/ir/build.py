@@ -43,7 +43,11 @@ class Builder:
 
     def constant(self, array: Any, dtype: int | None = None) -> Value:
         """A new constant."""
-        self.added.append(constant(Tensor.of(array, dtype)))
+        return self.held(Tensor.of(array, dtype))
+
+    def held(self, tensor: Tensor) -> Value:
+        """A new constant with the contents of `tensor`."""
+        self.added.append(constant(tensor))
         return Value(fresh(len(self.added) - 1))
 
     def node(self, op: str, inputs: Sequence[Value | None], attrs: Attrs | None = None, outputs: int = 1, name: str = "") -> Value:

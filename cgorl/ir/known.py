@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import add, mul, sub
 from typing import Any
 
 import onnx
@@ -15,6 +16,15 @@ Numbers = tuple[int | None, ...]
 """A vector of integers, some unknown; a scalar is a vector of one (`Known.scalar`)."""
 
 _LIMIT = 1024
+
+
+def _divided(a: int, b: int) -> int | None:
+    """`a` / `b` as runtimes do it: towards zero."""
+    return None if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_ARITHMETIC: Mapping[str, Callable[[int, int], int | None]] = {"Add": add, "Sub": sub, "Mul": mul, "Div": _divided}
+"""Computed here and not by a runtime, so that a reshape which hangs on a product of dims needs no round of its own."""
 
 
 class Known:
@@ -89,6 +99,26 @@ class Known:
             return numbers, False
         if node.op == "Squeeze" and not scalar and len(numbers) == 1 and a.get("axes", (0,)) in ((0,), (-1,)):
             return numbers, True
+        if (
+            node.op in _ARITHMETIC
+            and len(shape.inputs) == 2
+            and (kind := node.types[0]) is not None
+            and kind.dtype == onnx.TensorProto.INT64
+        ):
+            other = self._get(graph, shape.inputs[1])
+            return None if other is None else _elementwise(_ARITHMETIC[node.op], held, other)
         if node.op == "Cast" and a.get("to") == onnx.TensorProto.INT64:
             return numbers, scalar
         return None
+
+
+def _elementwise(
+    compute: Callable[[int, int], int | None], a: tuple[Numbers, bool], b: tuple[Numbers, bool]
+) -> tuple[Numbers, bool] | None:
+    """The result with a vector of one, or a scalar, standing for as many as the other has; unknown where it passes 64 bits."""
+    size = max(len(a[0]), len(b[0])) if min(len(a[0]), len(b[0])) else 0
+    if any(len(n) not in (1, size) for n, _ in (a, b)):
+        return None
+    pairs = zip(*(n * size if len(n) == 1 else n for n, _ in (a, b)), strict=True)
+    found = (None if x is None or y is None else compute(x, y) for x, y in pairs)
+    return tuple(n if n is None or -(2**63) <= n < 2**63 else None for n in found), a[1] and b[1]

@@ -16,7 +16,7 @@ Dim = int | str | None
 """A known size, a symbol (equal symbols of one graph are equal sizes), or nothing known."""
 
 
-_DTYPES = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+_DTYPES: dict[int, str] = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
 
 
 class Value(NamedTuple):

@@ -55,7 +55,7 @@ def load(path: str | Path) -> Graph:
         raise ModelError(f"'{path}' holds no ONNX model ({size:,} bytes without a graph or its operator set)")
     if not all(isinstance(s, str) for s in _texts(model)):
         raise ModelError(f"'{path}' is damaged: a name in it is no text")
-    _check_external(model, path)
+    _check_tensors(model, path)
     return from_proto(model, path.parent)
 
 
@@ -186,12 +186,14 @@ def _texts(model: onnx.ModelProto) -> Iterator[object]:
         yield from (node.op_type, node.domain, node.name, *node.input, *node.output, *(a.name for a in node.attribute))
 
 
-def _check_external(model: onnx.ModelProto, path: Path) -> None:
+def _check_tensors(model: onnx.ModelProto, path: Path) -> None:
     roots = {path.parent.resolve(), path.resolve().parent}  # two where a cache keeps links to files elsewhere
     for proto in all_tensors(model):
-        if proto.data_location != onnx.TensorProto.EXTERNAL:
-            continue
         tensor = Tensor(proto, base=path.parent)
+        if proto.data_location != onnx.TensorProto.EXTERNAL:
+            if not tensor.sound():
+                raise ModelError(f"'{path}' is damaged: tensor '{proto.name}' holds other than its shape says")
+            continue
         try:
             where, offset, length = tensor.location()
         except ValueError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 
-from cgorl.ir.node import Attrs, AttrValue, Opaque
+from cgorl.ir.node import Attrs, AttrValue, Opaque, attr_digest
 from cgorl.ir.tensor import Tensor
 
 RANDOM = frozenset(
@@ -96,7 +96,7 @@ def parse_attributes(node: onnx.NodeProto, domain: str, version: int, base: Any 
     usual = defaults(node.op_type, domain, version)
     places = {name: k for k, name in enumerate(captured(node))}
     found = {a.name: parse_attribute(a, base, places) for a in node.attribute}
-    return {k: v for k, v in found.items() if k not in usual or usual[k] != v or isinstance(v, float) != isinstance(usual[k], float)}
+    return {k: v for k, v in found.items() if k not in usual or attr_digest(usual[k]) != attr_digest(v)}
 
 
 def make_node(op: str, domain: str, version: int, inputs: list[str], outputs: list[str], attrs: Attrs) -> onnx.NodeProto:
@@ -132,8 +132,8 @@ def body_digest(body: onnx.GraphProto, places: Mapping[str, int], base: Any = No
     """
     made = onnx.GraphProto()
     made.CopyFrom(body)
-    rename_values(made, _Numbering({name: f"^{places[name]}" for name in captures(body) if name in places}))
     _strip(made, base)
+    rename_values(made, _Numbering({name: f"^{places[name]}" for name in captures(body) if name in places}))
     return _digest(made)
 
 
@@ -157,6 +157,9 @@ def _strip(body: onnx.GraphProto, base: Any) -> None:
     del body.value_info[:]
     for node in body.node:
         node.ClearField("name")
+        attributes = sorted((onnx.AttributeProto.FromString(a.SerializeToString()) for a in node.attribute), key=lambda a: a.name)
+        del node.attribute[:]
+        node.attribute.extend(attributes)
         for inner in bodies(node):
             _strip(inner, base)
 
@@ -186,7 +189,7 @@ def captures(body: onnx.GraphProto) -> list[str]:
     own = {i.name for i in body.input} | {t.name for t in body.initializer} | {s.values.name for s in body.sparse_initializer}
     own |= {o for node in body.node for o in node.output}
     for node in body.node:
-        inner = (n for a in node.attribute for g in ([a.g, *a.graphs] if a.HasField("g") else a.graphs) for n in captures(g))
+        inner = (n for g in bodies(node) for n in captures(g))
         for name in (*node.input, *inner):
             if name and name not in own:
                 found[name] = None
@@ -197,8 +200,9 @@ def captures(body: onnx.GraphProto) -> list[str]:
 
 
 def bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The bodies that a NodeProto carries as attributes."""
-    return [g for a in node.attribute for g in ([a.g, *a.graphs] if a.HasField("g") else list(a.graphs))]
+    """The bodies that a NodeProto carries as attributes, by the attributes' names."""
+    held = sorted((a for a in node.attribute if a.HasField("g") or a.graphs), key=lambda a: a.name)
+    return [g for a in held for g in ([a.g, *a.graphs] if a.HasField("g") else a.graphs)]
 
 
 def captured(node: onnx.NodeProto) -> list[str]:

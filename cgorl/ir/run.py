@@ -26,6 +26,8 @@ class Session:
         options.graph_optimization_level = level.ORT_ENABLE_ALL if optimized else level.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # Repacked weights go through another kernel, whose last bits differ, and only those of the main graph are repacked.
+        options.add_session_config_entry("session.disable_prepacking", "0" if optimized else "1")
         options.log_severity_level = 4
         try:
             source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)

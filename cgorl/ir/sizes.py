@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cgorl.ir.graph import Graph
-from cgorl.ir.infer import InferError, infer
+from cgorl.ir.infer import UNKNOWN, InferError, infer
 from cgorl.ir.node import Dim, Node, TensorType
 
 Types = tuple[TensorType | None, ...]
@@ -46,7 +46,7 @@ class Sizes:
         here = tuple(self._bound(t, None) for t in node.types)
         if all(t is not None and t.static for t in here) or node.captures or node.domain != "":
             return here
-        kinds = [None if v is None else self.types(at, v.node, opset)[v.port] for v in node.inputs]
+        kinds = [None if v is None else self.types(at, v.node, opset)[v.port] or UNKNOWN for v in node.inputs]
         contents = [at(v.node).tensor if v is not None and at(v.node).is_constant else None for v in node.inputs]
         try:
             fresh = infer(node.op, node.domain, opset, node.attrs, kinds, contents, len(node.types))

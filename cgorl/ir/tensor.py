@@ -87,6 +87,17 @@ class Tensor:
             self._digest = h.digest()
         return self._digest
 
+    def sound(self) -> bool:
+        """Whether the model file itself holds as many numbers as the shape says."""
+        assert self.proto is not None
+        if self.dtype not in onnx.TensorProto.DataType.values() or self.dtype == onnx.TensorProto.UNDEFINED:
+            return False
+        if self.proto.HasField("raw_data"):
+            return self.dtype != onnx.TensorProto.STRING and bool(len(self.proto.raw_data) == self.nbytes)
+        field, bits = _FIELDS.get(self.dtype, "int32_data"), element_bits(self.dtype)
+        count = math.prod(self.shape) * (2 if self.dtype in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128) else 1)
+        return bool(len(getattr(self.proto, field)) == (self.nbytes if bits in (2, 4) else count))
+
     def read(self) -> Any:
         """The raw little-endian bytes as an iterator of chunks; an external file is read, not mapped, so memory stays flat."""
         if self.external:
@@ -145,6 +156,13 @@ def _as_ir(array: Array, dtype: int) -> Any:
     return ir.Tensor(array, dtype=ir.DataType(dtype))
 
 
+_FIELDS: dict[int, str] = {
+    onnx.TensorProto.STRING: "string_data",
+    onnx.TensorProto.INT64: "int64_data",
+    **dict.fromkeys((onnx.TensorProto.FLOAT, onnx.TensorProto.COMPLEX64), "float_data"),
+    **dict.fromkeys((onnx.TensorProto.DOUBLE, onnx.TensorProto.COMPLEX128), "double_data"),
+    **dict.fromkeys((onnx.TensorProto.UINT32, onnx.TensorProto.UINT64), "uint64_data"),
+}
 _BITS: dict[int, int] = {
     onnx.TensorProto.STRING: 64,
     **dict.fromkeys((onnx.TensorProto.FLOAT, onnx.TensorProto.INT32, onnx.TensorProto.UINT32), 32),
@@ -153,6 +171,7 @@ _BITS: dict[int, int] = {
     onnx.TensorProto.COMPLEX128: 128,
     **dict.fromkeys((onnx.TensorProto.INT4, onnx.TensorProto.UINT4, onnx.TensorProto.FLOAT4E2M1), 4),
     **dict.fromkeys((onnx.TensorProto.INT2, onnx.TensorProto.UINT2), 2),
+    **dict.fromkeys((onnx.TensorProto.FLOAT6E2M3, onnx.TensorProto.FLOAT6E3M2), 6),
 }
 
 

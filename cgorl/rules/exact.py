@@ -15,8 +15,8 @@ LIMIT = 2.0**53
 """Integers below it, and sums of them below it, are exact in float64."""
 
 _MOVES = frozenset(
-    "Concat Split Slice Pad Transpose Reshape Squeeze Unsqueeze Flatten Gather Expand Tile MaxPool Relu Neg Abs Identity Max Min "
-    "ReduceMax ReduceMin GlobalMaxPool Where Clip Sign".split()
+    {"Concat", "Split", "Slice", "Pad", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Gather", "Expand", "Tile", "Identity"}
+    | {"Relu", "Neg", "Abs", "Sign", "Max", "Min", "Clip", "Where", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin"},
 )
 _Bound = Callable[[list[float], list[tuple[int, ...]], tuple[int, ...]], float]
 
@@ -42,6 +42,21 @@ _BOUNDS: Mapping[str, _Bound] = {
 
 EXACT = _MOVES | _BOUNDS.keys() | {"Gemm"}
 """The operators that keep integers integers."""
+
+
+def only_moves(graph: Graph, values: Iterable[Value]) -> bool:
+    """Whether computing `values` moves and casts numbers and does nothing else; then types matter, and equal is equal."""
+    seen: set[int] = set()
+    stack = [v.node for v in values]
+    while stack:
+        i = stack.pop()
+        node = graph.nodes[i]
+        if i not in seen:
+            seen.add(i)
+            stack.extend(v.node for v in node.reads())
+            if not node.is_source and node.op != "Cast" and node.op not in _MOVES:
+                return False
+    return any(graph.nodes[i].op == "Cast" for i in seen)
 
 
 def bound(graph: Graph, values: Iterable[Value], fed: Mapping[int, float], shapes: Mapping[int, tuple[int, ...]]) -> float:

@@ -19,8 +19,10 @@ from cgorl.ir.tensor import Array
 from cgorl.rules.exact import EXACT
 from cgorl.rules.pattern import Apply, Each, operator, walk
 from cgorl.rules.rule import Rule
-from cgorl.rules.samplers import SAMPLERS
-from cgorl.rules.sketch import MARKS, Contents, Sketch, Unfit, fill
+from cgorl.rules.sampling.attributes import Unfit
+from cgorl.rules.sampling.contents import Contents, fill
+from cgorl.rules.sampling.operators import SAMPLERS
+from cgorl.rules.sampling.sketch import MARKS, Sketch
 
 _T = onnx.TensorProto
 _OPSETS = (7, 9, 11, 13, 17, 18, 20, onnx.defs.onnx_opset_version())

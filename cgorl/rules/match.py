@@ -144,7 +144,7 @@ def arguments(terms: tuple[Term, ...], at: Context, env: Env) -> list[Any]:
 
 def _each(term: Apply, at: Context, env: Env) -> list[Any]:
     starred = sorted(stars(term))
-    if starred:
+    if starred and term.op != "Split":  # whose results are meant, whatever is starred inside
         return [evaluate(term, at, {**env, **dict(zip(starred, row, strict=True))}) for row in zip(*(env[k] for k in starred), strict=True)]
     first = evaluate(term, at, env)
     if isinstance(first, tuple) and not isinstance(first, Value):

@@ -102,15 +102,16 @@ class Matcher:
     def _candidates(self, pattern: Apply, env: Env) -> list[int]:
         """Nodes that may be `pattern`, given that some of its values are bound: those of its operator downstream of them."""
         names = {t.name for t in walk(pattern) if isinstance(t, Var)}
-        bound = [v for n in names if isinstance(v := env.get(n), Value) and not self.graph.nodes[v.node].is_constant]
-        nodes = self.graph.nodes
+        nodes, users = self.graph.nodes, self.graph.users
+        bound = [v for n in names if isinstance(v := env.get(n), Value)]
         if not bound:
             return sorted(i for i, n in nodes.items() if n.op == pattern.op)
+        start = min(bound, key=lambda v: (len(users[v.node]), v))  # a reading uses all of them: the one with fewest users will do
         found: set[int] = set()
-        frontier = {u.node for v in bound for u in self.graph.users[v.node] if u.port == v.port} - {OUTPUT}
+        frontier = {u.node for u in users[start.node] if u.port == start.port} - {OUTPUT}
         for _ in range(depth(pattern)):
             found |= frontier
-            frontier = {u.node for i in frontier for u in self.graph.users[i]} - {OUTPUT} - found
+            frontier = {u.node for i in frontier for u in users[i]} - {OUTPUT} - found
         return sorted(i for i in found if nodes[i].op == pattern.op)
 
     def _value(self, term: Term, value: Value | None, env: Env, nodes: tuple[int, ...]) -> Iterator[tuple[Env, tuple[int, ...]]]:

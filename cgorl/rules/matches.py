@@ -36,7 +36,8 @@ class MatchSet:
         made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
         touched = touched_by(self.graph, graph, match.edit)
         far = _downstream(graph, touched, self.rules.reach)
-        wide = _alongside(graph, touched, self.rules.wide_reach)
+        several = self.rules.several_roots
+        wide = {i for i in _alongside(graph, touched, self.rules.wide_reach) if graph.nodes[i].op in several}
         for i in (*touched, *match.edit.removed):  # matches with several roots are listed at the first alone
             wide |= {r for r in self._in.get(i, ()) if r in graph.nodes}
         table, listed = self._at.mutate(), self._in.mutate()
@@ -112,7 +113,7 @@ def _alongside(graph: Graph, touched: set[int], reach: int) -> set[int]:
     """Nodes that share a producer, up to `reach` steps up and down again, with one of `touched`."""
     up = set(touched)
     for _ in range(reach):
-        up |= {v.node for i in up for v in graph.nodes[i].reads() if not graph.nodes[v.node].constant}
+        up |= {v.node for i in up for v in graph.nodes[i].reads()}
     return set(_downstream(graph, up, reach)) if reach else set()
 
 

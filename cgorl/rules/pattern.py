@@ -65,7 +65,7 @@ class Apply:
         plain = not self.attrs and not self.rest and not self.label and not any(_starred(a) for a in self.args)
         if self.op in INFIX and len(self.args) == 2 and plain:
             return f"({self.args[0]} {INFIX[self.op]} {self.args[1]})"
-        parts = [str(a) for a in self.args] + [f"{k}={v}" for k, v in self.attrs] + ([f"**{self.rest}"] if self.rest else [])
+        parts = [bare(a) for a in self.args] + [f"{k}={bare(v)}" for k, v in self.attrs] + ([f"**{self.rest}"] if self.rest else [])
         text = f"{self.op}({', '.join(parts)})"
         return f"({self.label} := {text})" if self.label else text
 
@@ -85,6 +85,13 @@ class Each:
 
 
 Term = Var | Lit | Apply | Each
+
+
+def bare(term: Term) -> str:
+    """The text of a term without parentheses around the whole of it."""
+    text = str(term)
+    infix = isinstance(term, Apply) and not term.label and text.startswith("(")
+    return text[1:-1] if infix else text
 
 
 def _starred(term: Term) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cgorl.ir.graph import Edit
 from cgorl.ir.node import Value
-from cgorl.rules.pattern import Apply, Each, Term, Var, depth
+from cgorl.rules.pattern import Apply, Each, Term, Var, bare, depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Rule:
         """The rule as text that `parse_rules` reads back to the same rule."""
         lines = [f"# {line}" for line in self.doc.splitlines()]
         lines += [f"rule {self.name}: {' '.join(self.tags)}", f"    {_join(self.source)}", f" => {_join(self.target)}"]
-        lines += [f" where {name} = {term}" for name, term in self.where]
+        lines += [f" where {name} = {bare(term)}" for name, term in self.where]
         if self.conditions:
             lines.append(" if " + ", ".join(str(c) for c in self.conditions))
         if self.shared:
@@ -59,7 +59,7 @@ class Rule:
 
 
 def _join(terms: tuple[Term, ...]) -> str:
-    text = ", ".join(str(t) for t in terms)
+    text = ", ".join(bare(t) for t in terms)
     alone = len(terms) == 1 and (isinstance(terms[0], Each) or (isinstance(terms[0], Var) and terms[0].star))
     return text + "," if alone else text
 

@@ -81,6 +81,11 @@ class RuleSet:
         return max((self.depths[r.name] for r in self.rules if r.several), default=0)
 
     @cached_property
+    def several_roots(self) -> frozenset[str]:
+        """The operators at the first root of rules with several roots."""
+        return frozenset(operator(r.source[0]).op for r in self.rules if r.several)
+
+    @cached_property
     def digest(self) -> str:
         """16 hex digits that stand for the rules' text."""
         return hashlib.blake2b("\n".join(str(r) for r in self.rules).encode(), digest_size=8).hexdigest()

@@ -21,11 +21,15 @@ from pathlib import Path
 
 from cgorl.rules.pattern import Apply, Each, Lit, RuleError, Term, Var, walk
 from cgorl.rules.rule import Rule
+from cgorl.rules.taso_convs import ConvClasses
 from cgorl.rules.taso_file import Operand, TasoOp, TasoRule, read_rule_file
 from cgorl.rules.text import parse_rules
 
+IMPORT_TAGS = frozenset({"taso", "conv", "matmul", "concat", "elementwise", "identity", "disconnected", "unfused", "self-conv"})
+"""Tags that an imported rule may have."""
+
 _NONE, _RELU = 0, 2
-_SAME, _VALID = 0, 1
+_SAME = 0
 _ELEMENTWISE = ("Add", "Mul")
 
 
@@ -60,7 +64,7 @@ class _Importer:
 
     def __init__(self, index: int, raw: TasoRule, guarded: bool) -> None:
         self.index, self.raw, self.guarded = index, raw, guarded
-        self.windows = _Classes(raw)
+        self.windows = ConvClasses(raw)
         self.named: set[int] = set()
         self.conditions: dict[Apply, None] = {}
 
@@ -114,6 +118,10 @@ class _Importer:
         op = self.raw.source[i]
         label = f"r{i}" if op.op == "Conv" and _activation(op) == _RELU else f"o{i}"
         return Apply("result", (Var(label),))
+
+    def _reads(self, operand: Operand) -> int:
+        """How often the source reads a value."""
+        return sum(op.inputs.count(operand) for op in self.raw.source)
 
     # ---------------------------------------------------------------- target
 
@@ -176,13 +184,11 @@ class _Importer:
         """What TASO's own matcher asks for."""
         for i, op in enumerate(self.raw.source):
             if op.op in _ELEMENTWISE:
-                self._add("as_written", Var(f"o{i}"), *(self._value(v) for v in op.inputs))
+                place = min((0, 1), key=lambda k: (op.inputs[k][0] >= 0 and self._reads(op.inputs[k]) > 1, op.inputs[k][0] >= 0))
+                self._add("operand_is", Var(f"o{i}"), Lit(place), self._value(op.inputs[place]))
             if op.op == "Conv":
                 k, p, _ = self.windows.names(i)
-                if op.parameters["PAD"] == _SAME:
-                    self._add("same_padding", Var(k), Var(p))
-                else:
-                    self._add("zeros", Var(p))
+                self._add("same_padding" if op.parameters["PAD"] == _SAME else "valid_padding", Var(k), Var(p))
                 if i in roots and _activation(op) == _NONE:
                     self._add("unactivated", Var(f"o{i}"))
             if op.op == "Relu" and op.inputs[0][0] < 0:
@@ -204,6 +210,8 @@ class _Importer:
                     for v in op.inputs:
                         if v[0] < 0:
                             self._add("rank", self._value(v), Lit(2))
+        for i in self.windows.merge:
+            self._add("kernel_of", Var(self.windows.names(i)[0]), self._value(self.raw.source[i].inputs[1]))
         for a, b in self._equal_types():
             self._add("same_type", a, b)
         for i, j in combinations(self.windows.merge, 2):
@@ -258,45 +266,6 @@ class _Importer:
         if not self.guarded:
             tags.append("unguarded")
         return tuple(tags)
-
-
-class _Classes:
-    """Which source convs share their window since one target conv stands for them, and how their groups come together."""
-
-    def __init__(self, raw: TasoRule) -> None:
-        source = {i: _leaves(raw.source, op.inputs[1]) for i, op in enumerate(raw.source) if op.op == "Conv"}
-        self.of = {i: i for i in source}
-        self.sources: dict[int, int] = {}
-        self.merge = dict.fromkeys(source, "")
-        for j, op in enumerate(raw.target):
-            if op.op != "Conv":
-                continue
-            mine = [i for i in source if source[i] & _leaves(raw.target, op.inputs[1])]
-            if not mine:
-                raise RuleError("a target's conv has a weight of no source conv")
-            self.sources[j] = mine[0]
-            for i in mine:
-                self.of[i] = self.of[mine[0]]
-                if len(mine) > 1:
-                    data, weight = (_joined(raw.target, v) for v in op.inputs)
-                    self.merge[i] = {(1, 1): "sum", (1, 0): "beside", (-1, 0): "stack"}.get((data, weight), "")
-
-    def names(self, i: int) -> tuple[str, str, str]:
-        """The names of kernel, pads and group of source conv `i`."""
-        several = len(set(self.of.values())) > 1
-        suffix = str(self.of[i]) if several else ""
-        return f"k{suffix}", f"p{suffix}", f"g{suffix}"
-
-
-def _leaves(side: tuple[TasoOp, ...], v: Operand) -> frozenset[int]:
-    i, _ = v
-    return frozenset({i}) if i < 0 else frozenset().union(*(_leaves(side, w) for w in side[i].inputs))
-
-
-def _joined(side: tuple[TasoOp, ...], v: Operand) -> int:
-    """The axis along which an operand is a Concat; -1 if it is none."""
-    i, _ = v
-    return side[i].parameters["AXIS"] if i >= 0 and side[i].op == "Concat" else -1
 
 
 def _activation(op: TasoOp) -> int:

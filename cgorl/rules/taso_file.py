@@ -12,19 +12,9 @@ OPERATORS = {3: "Conv", 8: "Relu", 12: "Concat", 13: "Split", 16: "Add", 17: "Mu
 """TASO's operator numbers, those that its rules use, as ONNX operators."""
 
 _PARAMETERS = (
-    "OP_TYPE",
-    "NUM_INPUTS",
-    "NUM_OUTPUTS",
-    "GROUP",
-    "KERNEL_H",
-    "KERNEL_W",
-    "STRIDE_H",
-    "STRIDE_W",
-    "PAD",
-    "ACTI",
-    "NUMDIM",
-    "AXIS",
-) + ("PERM", "OUTSHUFFLE", "MERGE_GCONV_COUNT", "AXES", "KEEP_DIMS", "EPSILON")
+    *("OP_TYPE", "NUM_INPUTS", "NUM_OUTPUTS", "GROUP", "KERNEL_H", "KERNEL_W", "STRIDE_H", "STRIDE_W", "PAD", "ACTI", "NUMDIM", "AXIS"),
+    *("PERM", "OUTSHUFFLE", "MERGE_GCONV_COUNT", "AXES", "KEEP_DIMS", "EPSILON"),
+)
 _NEEDED = {
     "Conv": {"STRIDE_H", "STRIDE_W", "PAD", "ACTI"},
     "Concat": {"AXIS", "NUMDIM"},

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
-from cgorl.rules.matches import MatchSet
-from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
-from cgorl.search.trace import Step
+from cgorl.search.state import Best, State, anytime
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +25,18 @@ class Greedy:
     def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
         """Runs the search; see `Searcher`. Where a limit cuts a listing short, the best of what was priced is taken."""
         meter = Meter(budget, listen)
-        initial = cost.cost_ms(graph)
-        reached: tuple[Graph, tuple[Step, ...], float] = (graph, (), initial)  # one name, so that an interrupt finds it whole
-        try:
-            found = MatchSet(graph, rules)
-            while not (stopped := meter.spent()):
-                graph, trace, now = reached
-                best: Match | None = None
-                best_gain = self.least_ms
-                for m in found:
-                    gain = cost.gain(graph, m.edit)
-                    meter.evaluations += 1
-                    if gain > best_gain:
-                        best, best_gain = m, gain
-                    if stopped := meter.spent():
-                        break
-                meter.expansions += 1
-                meter.tell(now, len(trace))
-                if best is None:
-                    stopped = stopped or "no rewrite gains"
+
+        def work(start: State, best: Best) -> str:
+            state = start
+            while state.prices:
+                match = max(state.prices, key=state.gain)  # the first of equals
+                if state.gain(match) <= self.least_ms:
                     break
-                after = graph.replace(best.edit)
-                step = Step(best, tuple(range(graph.next_id, after.next_id)), now, now - best_gain)
-                reached = (after, (*trace, step), now - best_gain)
-                found = found.after(after, best)
-        except KeyboardInterrupt:
-            stopped = "interrupted"
-        graph, trace, _ = reached
-        return SearchResult(graph, cost.cost_ms(graph), initial, trace, meter.expansions, meter.evaluations, meter.seconds, stopped)
+                stopped = meter.spent()
+                state = state.step(match) if stopped else state.after(match, meter)
+                best.offer(state)
+                if stopped:
+                    return stopped
+            return meter.spent() or "no rewrite gains"
+
+        return anytime(graph, rules, cost, meter, work)

@@ -8,6 +8,9 @@ import onnx
 from cgorl.zoo.builder import GraphBuilder, Value
 from cgorl.zoo.parameters import dimension, multiplier, scaled, stages, whole
 
+# Relative to what would keep the mean square from relu to relu, halved again after each conv without one: the sums add up.
+_FITTED, _SEPARABLE = 0.5, 0.4
+
 
 def nasnet_a(
     rng: np.random.Generator,
@@ -78,11 +81,11 @@ def _reduction(builder: GraphBuilder, before: Value, x: Value, channels: int) ->
 
 def _fitted(builder: GraphBuilder, before: Value, x: Value, channels: int) -> tuple[Value, Value]:
     """Returns x with the given channels, and what came before it with the same shape."""
-    cur = builder.relu(builder.conv(x, channels, 1, "squeeze", normed=False), "squeeze_relu")
+    cur = builder.relu(builder.conv(x, channels, 1, "squeeze", normed=False, gain=_FITTED), "squeeze_relu")
     if before.shape[2:] == x.shape[2:]:
-        prev = builder.conv(before, channels, 1, "fit", normed=False)
+        prev = builder.conv(before, channels, 1, "fit", normed=False, gain=_FITTED)
     else:
-        prev = builder.conv(before, channels, 3, "fit", stride=2, normed=False)
+        prev = builder.conv(before, channels, 3, "fit", stride=2, normed=False, gain=_FITTED)
     return cur, builder.relu(prev, "fit_relu")
 
 
@@ -90,7 +93,7 @@ def _separable(builder: GraphBuilder, x: Value, kernel: int, suffix: str, stride
     """Returns x after a depthwise conv and a 1x1 conv, channels kept."""
     channels = int(x.shape[1])
     y = builder.conv(x, channels, kernel, f"depthwise{suffix}", stride=stride, group=channels, normed=False, gain=0.5)
-    return builder.conv(y, channels, 1, f"pointwise{suffix}", normed=False, gain=0.5)
+    return builder.conv(y, channels, 1, f"pointwise{suffix}", normed=False, gain=_SEPARABLE)
 
 
 def _average(builder: GraphBuilder, x: Value, suffix: str, stride: int = 1) -> Value:

@@ -1,5 +1,7 @@
 """Parts: a model of some of a graph's nodes computes what the whole graph computes there."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -14,8 +16,10 @@ from cgorl.ir.extract import cone, name, part
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.ir.node import TensorType, Value
+from cgorl.ir.onnx_io import load
 from cgorl.ir.run import Session
 from cgorl.ir.to_proto import complete
+from tests.ir.files import with_external
 from tests.strategies import feeds, models
 
 
@@ -27,7 +31,9 @@ def everything(model: onnx.ModelProto, graph: Graph, given_: dict[str, np.ndarra
     whole.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names.values() if n not in known)
     found = Session(whole).run(given_) | given_
     weights = {t.name: nh.to_array(t) for t in model.graph.initializer}
-    return {v: found[n] if n in found else weights[n].astype(object) if weights[n].dtype.kind == "U" else weights[n] for v, n in names.items()}
+    return {
+        v: found[n] if n in found else weights[n].astype(object) if weights[n].dtype.kind == "U" else weights[n] for v, n in names.items()
+    }
 
 
 def check(graph: Graph, values: dict[Value, np.ndarray], outputs: list[Value], inside: list[int] | None, **options: object) -> None:
@@ -89,7 +95,11 @@ def test_a_cone_is_in_order_and_holds_what_is_needed_and_no_more() -> None:
 
 
 def test_an_output_of_a_part_may_be_its_input_or_a_weight() -> None:
-    graph = from_proto(parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }'))
+    graph = from_proto(
+        parser.parse_model(
+            '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }'
+        )
+    )
     at = {graph.label(Value(i)): Value(i) for i in graph.nodes}
     made = part(graph, [at["x"], at["w"]])
     found = Session(made.model).run({name(at["x"]): np.array([5, 6], np.float32)})
@@ -137,16 +147,20 @@ def test_a_weight_that_is_an_input_too_is_an_input_of_the_part() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5000])
-def test_external_weights_are_read_in(tmp_path: object, size: int) -> None:
-    from pathlib import Path
-
-    from cgorl.ir.onnx_io import load
-
-    folder = Path(str(tmp_path))
+def test_external_weights_are_read_in(tmp_path: Path, size: int) -> None:
     w = nh.from_array(np.arange(size, dtype=np.float32), "w")
     x, y = (oh.make_tensor_value_info(n, T.FLOAT, [size]) for n in "xy")
     model = oh.make_model(oh.make_graph([oh.make_node("Add", ["x", "w"], ["y"])], "g", [x], [y], [w]), ir_version=8)
-    onnx.save(model, folder / "m.onnx", save_as_external_data=True, size_threshold=0)
-    graph = load(folder / "m.onnx")
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, size_threshold=0)
+    graph = load(tmp_path / "m.onnx")
     made = part(graph, graph.outputs)
     assert Session(made.model).run({name(made.inputs[0]): np.zeros(size, np.float32)})[name(graph.outputs[0])].tolist() == list(range(size))
+
+
+def test_external_data_of_nodes_and_bodies_is_read_in(tmp_path: Path) -> None:
+    whole = with_external(tmp_path / "m.onnx")
+    graph = load(tmp_path / "m.onnx")
+    made = part(graph, graph.outputs)
+    given_ = {"x": np.ones(300, np.float32), "t": np.array(True), "d": np.ones(300, np.float32)}
+    found = Session(made.model).run({name(v): given_[graph.label(v)] for v in made.inputs})
+    assert found[name(graph.outputs[0])].tobytes() == Session(whole).run(given_)["y"].tobytes()

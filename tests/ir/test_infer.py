@@ -11,7 +11,8 @@ from cgorl.ir import infer as module
 from cgorl.ir.build import Builder
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import GraphError
-from cgorl.ir.infer import UNKNOWN, InferError, from_proto as type_of, infer, to_proto
+from cgorl.ir.infer import UNKNOWN, InferError, infer, to_proto
+from cgorl.ir.infer import from_proto as type_of
 from cgorl.ir.node import TensorType
 from cgorl.ir.tensor import Tensor
 from tests.strategies import models
@@ -84,7 +85,9 @@ def test_what_cannot_be_is_one_sentence(op: str, attrs: dict[str, object], input
         infer(op, "", 17, attrs, inputs, [None] * len(inputs), 1)  # type: ignore[arg-type]
     assert str(e.value).startswith(f"{op}: ")
     assert "\n" not in str(e.value)
-    graph = from_proto(oh.make_model(oh.make_graph([], "g", [oh.make_tensor_value_info(f"x{k}", t.dtype, t.shape) for k, t in enumerate(inputs)], [])))
+    graph = from_proto(
+        oh.make_model(oh.make_graph([], "g", [oh.make_tensor_value_info(f"x{k}", t.dtype, t.shape) for k, t in enumerate(inputs)], []))
+    )
     from cgorl.ir.node import Value
 
     with pytest.raises(GraphError, match=op):

@@ -112,7 +112,8 @@ def test_a_body_s_own_name_hides_no_captured_value_that_is_renamed() -> None:
     graph = load(
         """(float[2] t) {
             a = Neg(x)
-            u = If (c) <then_branch = b1 () => (float[2] p) { t = Add(a, a)  p = Mul(t, a) }, else_branch = b2 () => (float[2] v) { v = Identity(a) }>
+            u = If (c) <then_branch = b1 () => (float[2] p) { t = Add(a, a)  p = Mul(t, a) },
+                else_branch = b2 () => (float[2] v) { v = Identity(a) }>
             b = Abs(x)
             t = Add(u, b)
         }""",
@@ -129,7 +130,8 @@ def test_a_body_s_own_name_hides_no_captured_value_that_is_renamed() -> None:
     both = load(
         """(float[2] t, float[2] w) {
             a = Neg(x)
-            w = If (c) <then_branch = b1 () => (float[2] p) { t = Add(a, a)  p = Mul(t, a) }, else_branch = b2 () => (float[2] v) { v = Identity(a) }>
+            w = If (c) <then_branch = b1 () => (float[2] p) { t = Add(a, a)  p = Mul(t, a) },
+                else_branch = b2 () => (float[2] v) { v = Identity(a) }>
             t = Abs(x)
         }""",
         "float[2] x, bool c",
@@ -143,7 +145,8 @@ def test_new_names_clash_with_nothing_there_or_gone() -> None:
     graph = load(
         """(float[2] y) <float[2] abs_5 = {1, 1}> {
             neg_6 = Add(x, abs_5)
-            [abs_7] y = If (c) <then_branch = t () => (float[2] neg_8) { neg_8 = Identity(neg_6) }, else_branch = e () => (float[2] abs_9) { abs_9 = Identity(x) }>
+            [abs_7] y = If (c) <then_branch = t () => (float[2] neg_8) { neg_8 = Identity(neg_6) },
+                else_branch = e () => (float[2] abs_9) { abs_9 = Identity(x) }>
         }""",
         "float[2] x, bool c",
     )
@@ -175,7 +178,11 @@ def test_what_is_untouched_keeps_its_names_and_declarations() -> None:
     names = at(graph)
     b = Builder(graph)
     after = complete(graph.replace(b.edit({names["b"]: b.node("Relu", [names["a"]])})))
-    assert [(n.op_type, n.name, list(n.output)) for n in after.graph.node] == [("Neg", "na", ["a"]), ("Relu", "nb", ["b"]), ("Exp", "ny", ["y"])]
+    assert [(n.op_type, n.name, list(n.output)) for n in after.graph.node] == [
+        ("Neg", "na", ["a"]),
+        ("Relu", "nb", ["b"]),
+        ("Exp", "ny", ["y"]),
+    ]
     assert [v.name for v in after.graph.value_info] == ["a", "b"]
     gone = complete(graph.replace(graph.edit([], {names["b"]: names["a"]})))
     assert [v.name for v in gone.graph.value_info] == ["a"]
@@ -191,7 +198,9 @@ def test_a_left_out_output_stays_left_out() -> None:
 
 
 def test_in_ir_3_new_weights_are_listed_as_inputs_and_old_ones_go() -> None:
-    model = parser.parse_model('<ir_version: 3, opset_import: ["" : 8]> g (float[2] w = {1, 2}, float[2] x) => (float[2] y) { y = Add(x, w) }')
+    model = parser.parse_model(
+        '<ir_version: 3, opset_import: ["" : 8]> g (float[2] w = {1, 2}, float[2] x) => (float[2] y) { y = Add(x, w) }'
+    )
     graph = from_proto(model)
     b = Builder(graph)
     after = complete(graph.replace(b.edit({at(graph)["w"]: b.constant(np.array([5, 6], np.float32))})))

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (models in onnx text form are read best as one line)
 """simplify: each kind of step takes what it may and nothing else; outputs stay bit for bit, the interface untouched."""
 
 import subprocess
@@ -13,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto as T
 from onnx import helper as oh
-from onnx import numpy_helper as nh
 
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
@@ -55,7 +55,9 @@ def checked(model: onnx.ModelProto, run: bool = True) -> Graph:
     onnx.checker.check_model(written)
     for part in ("input", "output"):
         old, new = getattr(model.graph, part), getattr(written.graph, part)
-        weights = {t.name for g in (model.graph, written.graph) for t in g.initializer} if model.ir_version < 4 and part == "input" else set()
+        weights = (
+            {t.name for g in (model.graph, written.graph) for t in g.initializer} if model.ir_version < 4 and part == "input" else set()
+        )
         assert [i for i in old if i.name not in weights] == [i for i in new if i.name not in weights]
     again = simplify(after)
     assert not again.steps and again.graph.key == after.key and complete(again.graph) == written, "simplify twice differs from once"
@@ -228,9 +230,7 @@ def test_an_output_may_be_an_input_a_weight_or_another_output(ir: int) -> None:
 @pytest.mark.parametrize("ir", [3, 8])
 def test_an_output_may_be_computed_ahead(ir: int) -> None:
     listed = ", float[3] w" if ir < 4 else ""
-    assert not left(
-        f"(float[3] x{listed}) => (float[3] y, float[3] z) <float[3] w = {{1,2,3}}> {{ y = Relu(w) z = Add(w, w) }}", ir=ir
-    )
+    assert not left(f"(float[3] x{listed}) => (float[3] y, float[3] z) <float[3] w = {{1,2,3}}> {{ y = Relu(w) z = Add(w, w) }}", ir=ir)
 
 
 def test_a_weight_that_is_an_output_keeps_its_place() -> None:
@@ -283,7 +283,9 @@ def test_sharing(body: str, count: int) -> None:
 
 
 def test_a_shared_node_knows_what_either_knew() -> None:
-    model = parse("(float[N,3] x, float[3] u, float[K,L] v) => (float[2] r) { y = Mul(x, u) z = Mul(u, x) w = Add(y, z) s = Shape(w) r = Cast<to=1>(s) }")
+    model = parse(
+        "(float[N,3] x, float[3] u, float[K,L] v) => (float[2] r) { y = Mul(x, u) z = Mul(u, x) w = Add(y, z) s = Shape(w) r = Cast<to=1>(s) }"
+    )
     for name, dims in (("y", ["N", 3]), ("z", [4, 3])):
         model.graph.value_info.append(oh.make_tensor_value_info(name, T.FLOAT, dims))
     after = simplify(load(model)).graph
@@ -322,11 +324,15 @@ def test_chains_of_equal_nodes_are_shared_in_one_go() -> None:
         ("s = Shape(x) g = Gather(s, one) u = Unsqueeze(g, zero) y = Concat<axis=-1>(u, s)", [3, 2, 3, 4]),
         ("s = Shape(x) a = Slice(s, zero, neg) p = ReduceProd(a) y = Div(p, one)", [6]),
         ("s = Shape(x) y = Range(one, s2, one) s2 = Gather(s, one)", [1, 2]),
+        ("s = Shape(x) m = Mul(s, s) d = Sub(first, m) y = Div(d, neg)", [4, 9, 16]),
+        ("s = Shape(x) n = Sub(first, s) two = Add(one, one) y = Div(n, two)", [-1, -1, -2]),
         ("s = Shape(x) z = ConstantOfShape(s) r = Shape(z) y = Add(r, r)", [4, 6, 8]),
     ],
 )
 def test_known_shapes_become_constants(body: str, value: object) -> None:
-    weights = f"int64 one={{1}}, int64[1] zero={{0}}, int64[1] neg={{-1}}, int64[1] first={{0}}, int64[2] pair={{0,1}}, int64[1] far={{{-FAR}}}"
+    weights = (
+        f"int64 one={{1}}, int64[1] zero={{0}}, int64[1] neg={{-1}}, int64[1] first={{0}}, int64[2] pair={{0,1}}, int64[1] far={{{-FAR}}}"
+    )
     rank = np.ndim(value)  # type: ignore[arg-type]
     dims = f"[{','.join('ABC'[:rank])}]" if rank else ""
     after = checked(parse(f"(float[2,3,4] x) => (int64{dims} y) <{weights}> {{ {body} }}"))
@@ -341,6 +347,24 @@ def test_what_hangs_on_a_dynamic_batch_stays_and_the_rest_goes() -> None:
     assert ops(after) == Counter(Shape=1, Gather=1, Unsqueeze=1, Concat=1, Reshape=1)
 
 
+def test_arithmetic_on_shapes_beyond_64_bits_is_left_to_the_runtime() -> None:
+    after = checked(parse(f"(float[2,3] x) => (int64[2] y) <int64 far={{{FAR}}}> {{ s = Shape(x) y = Mul(s, far) }}"))
+    assert after.node(after.outputs[0]).tensor.array().tolist() == [-2, FAR - 2]
+
+
+def test_a_chain_of_shapes_each_computed_from_the_last_takes_linear_time() -> None:
+    """Inlined, so that the loader's inference knows nothing of it."""
+    swap = "s{k} = Shape(x{k}) a{k} = Gather(s{k}, i0) b{k} = Gather(s{k}, i1) m{k} = Mul(a{k}, b{k}) q{k} = Div(m{k}, a{k})"
+    swap += " u{k} = Unsqueeze(q{k}, axis) v{k} = Unsqueeze(a{k}, axis) t{k} = Concat<axis=0>(u{k}, v{k}) y{k} = Reshape(x{k}, t{k}) x{n} = Neg(y{k})"
+    body = "x0 = Relu(x) " + " ".join(swap.format(k=k, n=k + 1) for k in range(300))
+    text = f"""(float[2,3] x) => (float[K,L] y) <int64 i0={{0}}, int64 i1={{1}}, int64[1] axis={{0}}, bool yes={{1}}> {{
+        y = If(yes) <then_branch = t () => (float[K,L] x300) {{ {body} }}, else_branch = e () => (float[K,L] z) {{ z = Abs(x) }}> }}"""
+    graph = load(parse(text))
+    start = time.process_time()
+    assert ops(simplify(graph).graph) == Counter(Relu=1, Neg=300, Reshape=300)
+    assert time.process_time() - start < 15
+
+
 def test_a_symbol_is_no_number() -> None:
     assert left("(float[N,3] x) => (int64[2] y) { y = Shape(x) }") == Counter(Shape=1)
     assert left("(float[N,3] x) => (int64 y) { y = Size(x) }") == Counter(Size=1)
@@ -348,7 +372,9 @@ def test_a_symbol_is_no_number() -> None:
 
 @pytest.mark.parametrize("shape", ["", "[1]"])
 def test_unknown_ranks_are_left_alone(shape: str) -> None:
-    model = parse(f"(float[2] x) => (float[2] y) <int64{shape} k = {{0}}> {{ s = Shape(x) r = Reshape(x, s) t = Transpose(r) g = Relu(t) y = Add(g, g) }}")
+    model = parse(
+        f"(float[2] x) => (float[2] y) <int64{shape} k = {{0}}> {{ s = Shape(x) r = Reshape(x, s) t = Transpose(r) g = Relu(t) y = Add(g, g) }}"
+    )
     model.graph.input[0].type.tensor_type.ClearField("shape")
     model.graph.output[0].type.tensor_type.ClearField("shape")
     after = simplify(load(model)).graph
@@ -483,7 +509,7 @@ def test_a_long_chain_takes_no_time() -> None:
     graph = load(model)
     start = time.process_time()
     assert ops(simplify(graph).graph) == Counter(Relu=1)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 15
 
 
 def test_it_is_the_same_in_every_process() -> None:

@@ -14,8 +14,11 @@ from cgorl import zoo
 SMALL: dict[str, dict[str, Any]] = {
     "bert": {"layers": 1, "hidden": 32, "heads": 4, "seq": 8},
     "inception_v3": {"width": 0.125, "image": 75},
+    "nasnet_a": {"width": 0.0625, "image": 32, "depth": (1, 1, 1)},
+    "nasrnn": {"hidden": 16, "length": 2},
     "repvgg_a0": {"width": 0.125, "image": 32},
     "resnet50": {"width": 0.125, "image": 32},
+    "resnext50": {"width": 0.25, "image": 32},
 }
 
 
@@ -88,14 +91,14 @@ def test_bytes_are_the_same_in_another_process() -> None:
     assert done.stdout.split() == [_digest(name) for name in SMALL]
 
 
-@pytest.mark.parametrize("name", ["inception_v3", "repvgg_a0", "resnet50"])
+@pytest.mark.parametrize("name", ["inception_v3", "nasnet_a", "repvgg_a0", "resnet50", "resnext50"])
 def test_batch_and_image_leave_the_weights_alone(name: str) -> None:
     small = zoo.build(name, **SMALL[name])
     large = zoo.build(name, **SMALL[name] | {"batch": "n", "image": 96})
     assert [w.SerializeToString() for w in small.graph.initializer] == [w.SerializeToString() for w in large.graph.initializer]
 
 
-@pytest.mark.parametrize("name", ["inception_v3", "repvgg_a0", "resnet50"])
+@pytest.mark.parametrize("name", ["inception_v3", "nasnet_a", "repvgg_a0", "resnet50", "resnext50"])
 def test_one_channel_everywhere_still_has_weights(name: str) -> None:
     model = zoo.build(name, **SMALL[name] | {"width": 0.001})
     assert all(numpy_helper.to_array(weight).any() for weight in model.graph.initializer)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from itertools import permutations
 from typing import Any, Protocol
 
 from cgorl.ir.tensor import Array
-from cgorl.rules.pattern import Apply, Lit, Term, Var
+from cgorl.rules.pattern import Apply, Lit, Term, Var, walk
 from cgorl.rules.rule import Rule
 
 _CHANCE = 0.85
@@ -29,10 +30,16 @@ class Leanings:
         self._of = {c.op: [d for d in rule.conditions if d.op == c.op] for c in rule.conditions}
         self._constant = {a.name for c in self._of.get("constant", ()) for a in c.args if isinstance(a, Var)}
         self._later: dict[str, Any] = {}
+        sides = (*rule.conditions, *rule.target, *(w for _, w in rule.where))
+        self._single = {_name(t) for side in sides for t in walk(side) if isinstance(t, Apply) and t.op == "number_in"}
 
     def is_constant(self, name: str) -> bool:
         """Whether the name must stand for a constant."""
-        return name in self._constant
+        return name in self._constant or self.is_single(name)
+
+    def is_single(self, name: str) -> bool:
+        """Whether the name must stand for one number."""
+        return name in self._single or any(_name(c.args[0]) == name for c in self._of.get("number", ()))
 
     def number(self, name: str) -> float | None:
         """A number that some condition puts beside the name of a value."""
@@ -53,8 +60,10 @@ class Leanings:
         return None
 
     def along(self, name: str) -> str:
-        """`channelwise` or `columnwise` where a condition says that of the name."""
-        return next((op for op in ("channelwise", "columnwise") for c in self._of.get(op, ()) if _name(c.args[0]) == name), "")
+        """`channelwise`, `columnwise` or `last_vector` where a condition says that of the name."""
+        return next(
+            (op for op in ("channelwise", "columnwise", "last_vector") for c in self._of.get(op, ()) if _name(c.args[0]) == name), ""
+        )
 
     def keeps_channels(self, data: Term, weight: Term) -> bool:
         """Whether a convolution of `data` by `weight` must give as many channels as it takes."""
@@ -75,13 +84,12 @@ class Leanings:
         """The contents of a weight with zeros off the blocks that it must fall into."""
         for weight, group, factor in self._blocks():
             g = env.get(group)
-            if weight == name and isinstance(g, int) and array.ndim > 2 and array.shape[0] % (g * factor) == 0 and array.shape[1] % factor == 0:
-                blocks = array.reshape(g, factor, -1, factor, array.shape[1] // factor, *array.shape[2:]).copy()
-                for i in range(factor):
-                    for j in range(factor):
-                        if i != j:
-                            blocks[:, i, :, j] = 0
-                return blocks.reshape(array.shape)
+            if weight != name or not isinstance(g, int) or array.ndim < 3 or array.shape[0] % (g * factor) or array.shape[1] % factor:
+                continue
+            blocks = array.reshape(g, factor, -1, factor, array.shape[1] // factor, *array.shape[2:]).copy()
+            for i, j in permutations(range(factor), 2):
+                blocks[:, i, :, j] = 0
+            return blocks.reshape(array.shape)
         return array
 
     def forget(self) -> None:

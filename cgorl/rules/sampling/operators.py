@@ -11,10 +11,11 @@ import numpy as np
 import onnx
 
 from cgorl.ir.node import Value
-from cgorl.rules.movements import MOVEMENTS
 from cgorl.rules.pattern import Apply, Each, Term, Var, walk
-from cgorl.rules.sketch import Attributes, Sampler, Shape, Sketch, Unfit
-from cgorl.rules.windows import conv, conv_transpose, pool
+from cgorl.rules.sampling.attributes import Attributes, Unfit
+from cgorl.rules.sampling.movements import MOVEMENTS
+from cgorl.rules.sampling.sketch import MARKS, Sampler, Shape, Sketch
+from cgorl.rules.sampling.windows import conv, conv_transpose, pool
 
 Made = tuple[list[Value | None], int]
 
@@ -28,6 +29,8 @@ def unary(s: Sketch, t: Apply, a: Attributes, want: Shape | None, sign: str = ""
         low = s.rng.choice((None, -1.0, 0.0, 0.0))
         a("min", None, lambda: low)
         a("max", None, lambda: s.rng.choice((None, 1.0, 6.0)))
+    if t.op.startswith("Global") and 0 in s.dims(x):
+        raise Unfit("nothing to pool")
     return [x, *(s.make(arg, partner(s, s.dims(x), arg)) for arg in t.args[1:])], 1
 
 
@@ -51,7 +54,7 @@ def broadcast(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     if t.op == "Mod":
         a("fmod", 0, lambda: s.rng.choice((0, 1)))
     made: dict[int, Value | None] = {}
-    shape = want
+    now: Shape | None = want
 
     def urgency(k: int) -> int:
         arg = args[k]
@@ -67,19 +70,19 @@ def broadcast(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
             continue
         arg, sign = args[k], {"Div": "nonzero", "Pow": ""}.get(t.op, "") if k == 1 else "positive" if t.op == "Pow" and s.coin(0.5) else ""
         if not made:
-            shape = want if want is not None else s.shape_for(t, (0, 1, 2, 2, 3, 3, 4, 4, 5))
+            first = want if want is not None else s.shape_for(t, (0, 1, 2, 2, 3, 3, 4, 4, 5))
             if isinstance(arg, Var) and s.known(arg) is None and s.coin(0.15):
-                shape = partner(s, shape, arg)
-            made[k] = s.make(arg, shape, sign=sign)
-            shape = s.dims(made[k])
+                first = partner(s, first, arg)
+            made[k] = s.make(arg, first, sign=sign)
+            now = s.dims(made[k])
         else:
-            assert shape is not None
-            made[k] = s.make(arg, partner(s, shape, arg) if isinstance(arg, Var) else shape, sign=sign)
+            assert now is not None
+            made[k] = s.make(arg, partner(s, now, arg) if isinstance(arg, Var) else now, sign=sign)
             if made[k] is not None:
-                shape = np.broadcast_shapes(shape, s.dims(made[k])) if _fit(shape, s.dims(made[k])) else shape
+                now = np.broadcast_shapes(now, s.dims(made[k])) if _fit(now, s.dims(made[k])) else now
     if t.op == "Where":
-        assert shape is not None
-        made[0] = s.make(args[0], partner(s, shape, args[0]), dtype=onnx.TensorProto.BOOL)
+        assert now is not None
+        made[0] = s.make(args[0], partner(s, now, args[0]), dtype=onnx.TensorProto.BOOL)
     return [made[k] for k in range(len(args))], 1
 
 
@@ -90,6 +93,13 @@ def _fit(a: Shape, b: Shape) -> bool:
 def partner(s: Sketch, shape: Shape, term: Term) -> Shape:
     """A shape that broadcasts with `shape`: along one axis where conditions say so, into it mostly, rarely widening it."""
     along = s.leanings.along(term.name) if isinstance(term, Var) else ""
+    if isinstance(term, Var) and s.leanings.is_single(term.name) and s.coin(0.95):
+        return s.rng.choice(((), (1,), (1,) * len(shape)))
+    if along == "last_vector" and s.coin(0.95):
+        return shape[-1:]
+    wanted = s.leanings.rank(term, s.env)
+    if wanted is not None and s.coin(0.9):
+        return shape[max(0, len(shape) - s.rng.randint(*wanted)) :]
     if along and s.coin(0.85) and shape:
         axis = min(1 if along == "channelwise" else len(shape) - 1, len(shape) - 1)
         full = tuple(d if k == axis else 1 for k, d in enumerate(shape))
@@ -127,8 +137,7 @@ def matmul(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     if right is None:
         columns = want[-1] if want else s.size()
         matrix = (x[-1], columns)
-        rank = s.leanings.rank(t.args[1], s.env)
-        draw = 0.0 if rank == (2, 2) and s.coin(0.9) else s.rng.random()
+        draw = 0.0 if s.leanings.rank(t.args[1], s.env) == (2, 2) and s.coin(0.9) else s.rng.random()
         if draw < 0.65:
             shape: Shape = matrix
         elif draw < 0.7:
@@ -172,8 +181,10 @@ def normalization(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Mad
     a("momentum", None, lambda: s.rng.choice((0.5, 0.75)))
     low = 2 if t.op == "BatchNormalization" else 3
     x = s.make(t.args[0], want if want is not None and len(want) >= low else s.shape_for(t.args[0], (low, 3, 4, 4, 5)))
-    if len(s.dims(x)) < 2:
+    if len(s.dims(x)) < 2 or not s.dims(x)[1]:
         raise Unfit("no channels")
+    if s.symbolic and s.dims(x)[1] in MARKS:
+        raise Unfit("their number is that of the scales")
     size = (s.dims(x)[1],)
     return [x, *(s.make(arg, size, sign="positive" if k == 3 else "") for k, arg in enumerate(t.args[1:]))], 1
 
@@ -182,6 +193,8 @@ def layer_normalization(s: Sketch, t: Apply, a: Attributes, want: Shape | None) 
     """Normalization over the last dims, scale and shift of their shape."""
     x = s.make(t.args[0], want if want else s.shape_for(t.args[0], (1, 2, 3, 3, 4)))
     rank = len(s.dims(x))
+    if s.symbolic and any(d in MARKS for d in s.dims(x)[1:]):
+        raise Unfit("the sizes are those of the scales")
     axis = a("axis", -1, lambda: s.rng.choice((-1, -1, rank - 1, s.rng.randrange(rank) if rank else 0)))
     a("epsilon", None, lambda: s.rng.choice((0.5, 0.125, 2.0**-7)))
     return [x, *(s.make(arg, s.dims(x)[axis:]) for arg in t.args[1:])], 1
@@ -209,7 +222,7 @@ def concat(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     axis = a("axis", 1, lambda: _axis(s, len(base)))
     equal, size = s.coin(0.4), s.size()
 
-    def shape(now: Shape) -> Shape:
+    def shape(now: Shape, _: int = 0) -> Shape:
         at = axis % len(now)
         return tuple((size if equal else s.size()) if k == at else d for k, d in enumerate(now))
 
@@ -218,7 +231,7 @@ def concat(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     for k in sorted(range(len(t.args)), key=lambda k: (s.known(t.args[k]) is None, not isinstance(t.args[k], Apply | Each))):
         arg = t.args[k]
         if isinstance(arg, Each) or (isinstance(arg, Var) and arg.star):
-            made[k] = s.several(arg, lambda _: shape(now), 1 if len(t.args) > 1 else 2)
+            made[k] = s.several(arg, partial(shape, now), 1 if len(t.args) > 1 else 2)
         else:
             one = s.make(arg, shape(now))
             if one is None:
@@ -274,7 +287,8 @@ def _table() -> Mapping[str, Sampler]:
         ("BatchNormalization", "InstanceNormalization"), normalization
     )
     found |= {"LayerNormalization": layer_normalization} | dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), along_axis)
-    return found | MOVEMENTS
+    found.update(MOVEMENTS)
+    return found
 
 
 SAMPLERS: Mapping[str, Sampler] = _table()

@@ -9,7 +9,8 @@ import onnx
 
 from cgorl.ir.node import Value
 from cgorl.rules.pattern import Apply
-from cgorl.rules.sketch import Attributes, Sampler, Shape, Sketch, Unfit
+from cgorl.rules.sampling.attributes import Attributes, Unfit
+from cgorl.rules.sampling.sketch import Sampler, Shape, Sketch
 
 Made = tuple[list[Value | None], int]
 

@@ -1,18 +1,17 @@
-"""The named conditions that rules in TASO's manner need: its activated convs, its padding, its order of operands."""
+"""Conditions for rules in TASO's manner: its activated convs, its padding, its order of operands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from cgorl.ir.graph import Graph
+from cgorl.ir.graph import OUTPUT, Graph
 from cgorl.ir.node import Value
 from cgorl.rules.context import Context, NoMatch
 
 
-def as_written(at: Context, node: int, first: Any, second: Any) -> None:
-    """The node's operands stand in the order that the rule writes them in (TASO has a rule for each order)."""
-    if at.graph.nodes[node].inputs != (first, second):
+def operand_is(at: Context, node: int, place: int, value: Any) -> None:
+    """Operand number `place` of the node is `value`: its operands stand as the rule writes them, though they commute."""
+    if node in at.graph.nodes and at.graph.nodes[node].inputs[place] != value:
         raise NoMatch(f"the operands of '{at.label(Value(node))}' stand in the other order")
 
 
@@ -24,19 +23,14 @@ def unactivated(at: Context, node: int) -> None:
 
 def not_activation(at: Context, node: int) -> None:
     """The Relu is not one with a conv: it is not the only user of one."""
-    source = at.graph.nodes[node].inputs[0]
-    if (
-        source is not None
-        and at.graph.node(source).op == "Conv"
-        and at.graph.node(source).domain == ""
-        and _is_activated(at.graph, source.node)
-    ):
+    source = at.graph.nodes[node].inputs[0] if node in at.graph.nodes else None
+    if source is not None and at.graph.node(source).op == "Conv" and _is_activated(at.graph, source.node):
         raise NoMatch(f"'{at.label(Value(node))}' counts with its Conv as one activated conv")
 
 
 def _is_activated(graph: Graph, conv: int) -> bool:
-    users = graph.users[conv]
-    return len(users) == 1 and users[0].node >= 0 and graph.nodes[users[0].node].op == "Relu" and graph.nodes[users[0].node].domain == ""
+    users = [u.node for u in graph.users.get(conv, ())]
+    return len(users) == 1 and users[0] != OUTPUT and graph.nodes[users[0]].op == "Relu" and graph.nodes[users[0]].domain == ""
 
 
 def same_padding(at: Context, kernel: Any, pads: Any) -> None:
@@ -46,6 +40,19 @@ def same_padding(at: Context, kernel: Any, pads: Any) -> None:
         raise NoMatch(f"kernel {list(kernel)} with pads {list(pads)} is not odd and centred")
 
 
+def valid_padding(at: Context, kernel: Any, pads: Any) -> None:
+    """There are no pads, and the kernel is larger than 1x1 (TASO's VALID; of a 1x1 kernel it cannot be told from SAME, which counts)."""
+    if any(pads) or all(k == 1 for k in kernel):
+        raise NoMatch(f"kernel {list(kernel)} with pads {list(pads)} is not larger than one and unpadded")
+
+
+def kernel_of(at: Context, kernel: Any, weight: Any) -> None:
+    """The spatial dims of `weight` are known, and the kernel that the conv speaks of."""
+    kind = at.type(weight)
+    if kind.shape is None or kind.shape[2:] != tuple(kernel):
+        raise NoMatch(f"'{at.label(weight)}' ({kind}) is not known to hold kernels {list(kernel)}")
+
+
 def joinable(at: Context, axis: int, a: Any, b: Any) -> None:
     """The values agree in element type and in every dim but `axis`, each known or of one symbol."""
     x, y = at.type(a), at.type(b)
@@ -53,8 +60,3 @@ def joinable(at: Context, axis: int, a: Any, b: Any) -> None:
         raise NoMatch(f"'{at.label(a)}' ({x}) and '{at.label(b)}' ({y}) cannot be joined along axis {axis}")
     if any(d is None or d != e for k, (d, e) in enumerate(zip(x.shape, y.shape, strict=True)) if k != axis):
         raise NoMatch(f"'{at.label(a)}' ({x}) and '{at.label(b)}' ({y}) are not known to agree beside axis {axis}")
-
-
-TASO_CONDITIONS: Mapping[str, Callable[..., None]] = {
-    f.__name__: f for f in (as_written, unactivated, not_activation, same_padding, joinable)
-}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cgorl.ir.node import Value
 from cgorl.rules.pattern import Apply
-from cgorl.rules.sketch import Attributes, Shape, Sketch, Unfit
+from cgorl.rules.sampling.attributes import Attributes, Unfit
+from cgorl.rules.sampling.sketch import Shape, Sketch
 
 Made = tuple[list[Value | None], int]
 Ints = tuple[int, ...]
@@ -84,9 +85,10 @@ def _window(s: Sketch, a: Attributes, nd: int, size: Ints | None, want: Ints | N
             total = p[i] + p[nd + i]
             least = max(1, reach[i] - total)
             exact = (want[i] - 1) * r[i] + reach[i] - total + s.rng.randrange(r[i]) if want is not None else 0
-            free = s.batch() if s.symbolic else s.rng.choice((least, least + 1, least + 2, s.rng.randint(3, 6)))
+            free = s.rng.choice((5, 5, 7, 7, least)) if s.symbolic else s.rng.choice((least, least + 1, least + 2, s.rng.randint(3, 6)))
             made.append(exact if exact >= least else max(least, free))
         size = tuple(made)
+    a.drawn_pads = p
     if "auto_pad" not in a.said:
         _automatic(s, a, nd, size, k, r, d, p)
     return size, k
@@ -102,6 +104,13 @@ def _automatic(s: Sketch, a: Attributes, nd: int, size: Ints, k: Ints, r: Ints, 
         totals = [max(0, (-(-n // x) - 1) * x + y - n) for n, x, y in zip(size, r, k, strict=True)]
         if p == (*(t // 2 for t in totals), *(t - t // 2 for t in totals)):
             a.values |= {"pads": None, "auto_pad": "SAME_UPPER"}
+
+
+def _sees(size: int, k: int, r: int, d: int, lead: int, tail: int, ceil: int) -> bool:
+    """Whether every window along one axis holds some of the input."""
+    room = size + lead + tail - (k - 1) * d - 1
+    count = (-(-room // r) if ceil else room // r) + 1
+    return all(any(0 <= i * r - lead + j * d < size for j in range(k)) for i in range(count))
 
 
 def conv(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
@@ -123,7 +132,7 @@ def conv(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
         group = a("group", 1, lambda: s.rng.choice((1, 1, 1, 2, 3, 4)))
     factor = s.leanings.factor(t.args[1]) if s.coin(0.9) else 1
     channels = xs[1] if xs is not None else ws[1] * group if ws else group * factor * s.rng.choice((1, 1, 2, 3))
-    if channels % group:
+    if channels % group or not channels:
         raise Unfit("channels that the groups do not divide")
     outs = ws[0] if ws else out[1] if out is not None and out[1] % group == 0 else group * factor * s.rng.choice((1, 1, 2, 3))
     if not ws and s.leanings.keeps_channels(t.args[0], t.args[1]) and s.coin(0.85):
@@ -159,19 +168,23 @@ def conv_transpose(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Ma
 
 
 def pool(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
-    """A pool; each window holds some of the input."""
+    """A pool; each window holds some of the input (onnx does not say what a window of padding alone gives)."""
     nd = _dims(s, a, s.known(t.args[0]), want)
     out = want if want is not None and len(want) == nd + 2 else None
     x = s.made(t.args[0], (s.batch(), s.size(), *(s.rng.randint(3, 6) if out is None else out[2 + i] for i in range(nd))))
     if x is not None and len(s.dims(x)) - 2 != nd:
         nd, out = len(s.dims(x)) - 2, None
-    if nd < 1:
-        raise Unfit("no spatial dims")
+    if nd < 1 or (x is not None and not s.dims(x)[1]):
+        raise Unfit("no channels or spatial dims")
     xs = None if x is None else s.dims(x)
-    size, _ = _window(s, a, nd, None if xs is None else xs[2:], None if out is None else out[2:], None, True)
-    a("ceil_mode", 0, lambda: s.rng.choice((0, 0, 0, 1)))
+    size, k = _window(s, a, nd, None if xs is None else xs[2:], None if out is None else out[2:], None, True)
+    ceil = a("ceil_mode", 0, lambda: s.rng.choice((0, 0, 0, 1)))
+    r, d = a.values.get("strides", (1,) * nd), a.values.get("dilations", (1,) * nd)
+    lead, tail = a.drawn_pads[:nd], a.drawn_pads[nd:]
+    if not all(_sees(size[i], k[i], r[i], d[i], lead[i], tail[i], ceil) for i in range(nd)):
+        raise Unfit("a window of padding alone")
     a("count_include_pad", 0, lambda: s.rng.choice((0, 1)))
     if x is None:
-        head = (s.batch(), s.size()) if out is None else out[:2]
+        head = (s.batch(), max(1, s.size())) if out is None else out[:2]
         x = s.make(t.args[0], (*head, *size))
     return [x], 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,17 +13,17 @@ from immutables import Map
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from cgorl.ir.build import Builder
-from cgorl.ir.forms import PARAMETERS
 from cgorl.ir.graph import Frame, Graph, GraphError, fresh
 from cgorl.ir.node import TensorType, Value, graph_input
 from cgorl.ir.ops import COMMUTATIVE, schema
-from cgorl.ir.tensor import Array
 from cgorl.rules.conditions import CONDITIONS
 from cgorl.rules.context import Context, NoMatch
-from cgorl.rules.leanings import Leanings
 from cgorl.rules.match import arguments
 from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, stars, walk
 from cgorl.rules.rule import Rule
+from cgorl.rules.sampling.attributes import Attributes, Unfit
+from cgorl.rules.sampling.contents import Contents, fill
+from cgorl.rules.sampling.leanings import Leanings
 
 Shape = tuple[int, ...]
 Sampler = Callable[["Sketch", Apply, "Attributes", "Shape | None"], "tuple[list[Value | None], int]"]
@@ -35,20 +34,6 @@ MARKS = {7: "N", 5: "M"}
 
 _TRIES = 40
 _FAULTS = (GraphError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError)
-
-_FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})
-
-
-class Unfit(ValueError):
-    """A draw that led nowhere; the next one may."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What numbers a value may hold: those of `sign` (`any`, `positive`, `nonzero`), or indices below `below`."""
-
-    sign: str = "any"
-    below: int = 0
 
 
 class Sketch:
@@ -257,72 +242,6 @@ class Sketch:
         return found
 
 
-class Attributes:
-    """The attributes of one operator of a source: what the rule fixes, what is bound, and what is free to draw."""
-
-    def __init__(self, sketch: Sketch, term: Apply) -> None:
-        """Knows what `term` says, nothing drawn yet."""
-        self.sketch, self.term = sketch, term
-        self.said = dict(term.attrs)
-        self.values: dict[str, Any] = {}
-        self.rest: Mapping[str, Any] | None = sketch.env.get(term.rest) if term.rest else None
-        spec = schema(term.op, "", sketch.opset)
-        self._has = set(spec.attributes) if spec is not None else set()
-        self._has |= {p[0] for p in PARAMETERS.get(term.op, ()) if sketch.opset >= p[2]}
-
-    def fixed(self, name: str) -> Any:
-        """The value that a literal, or a name bound before, gives the attribute; None if it is open."""
-        said = self.said.get(name)
-        if isinstance(said, Lit):
-            return said.value
-        if isinstance(said, Var) and said.name != "_":
-            return self.sketch.env.get(said.name)
-        return self.rest.get(name) if said is None and self.rest is not None else None
-
-    def length(self, *names: str) -> int | None:
-        """The common length of attributes that are bound already."""
-        for name in names:
-            if isinstance(found := self.fixed(name), tuple):
-                return len(found) // (2 if name == "pads" else 1)
-        return None
-
-    def __call__(self, name: str, default: Any, draw: Callable[[], Any]) -> Any:
-        """The attribute's value: fixed, drawn where the rule leaves it free, or (mostly) its default where it does not speak of it."""
-        said = self.said.get(name)
-        value = self.fixed(name)
-        if value is None:
-            free = said is not None or (bool(self.term.rest) and self.rest is None)
-            if name not in self._has or not (free or self.sketch.coin(0.02)):
-                value = default
-            elif isinstance(said, Var) and said.name != "_":
-                return self._named(name, said.name, draw)
-            else:
-                value = draw()
-        if isinstance(said, Var) and said.name != "_":
-            self.sketch.bind(said.name, value)
-        if name in self._has or value != default:
-            self.values[name] = value
-        return value
-
-    def _named(self, name: str, said: str, draw: Callable[[], Any]) -> Any:
-        """A value that the rule names: drawn until no condition speaks against it."""
-        for left in reversed(range(6)):
-            self.values[name] = value = self.sketch.leanings.attribute(said, self.sketch, draw)
-            try:
-                self.sketch.bind(said, value)
-            except Unfit:
-                if not left:
-                    raise
-            else:
-                return value
-
-    def finish(self) -> dict[str, Any]:
-        """The attributes to write; binds the rule's name for the rest of them."""
-        if self.term.rest and self.rest is None:
-            self.sketch.env[self.term.rest] = {k: v for k, v in self.values.items() if k not in self.said}
-        return {k: v for k, v in self.values.items() if v is not None}
-
-
 @lru_cache(maxsize=4096)
 def _kinds(op: str, opset: int, place: int) -> frozenset[int]:
     """The element types that operand number `place` may have; empty: not known."""
@@ -331,24 +250,3 @@ def _kinds(op: str, opset: int, place: int) -> frozenset[int]:
     allowed = next((c.allowed_type_strs for c in spec.type_constraints if c.type_param_str == name), [name])
     found = {t.removeprefix("tensor(").removesuffix(")").upper() for t in allowed if t.startswith("tensor(")}
     return frozenset(int(onnx.TensorProto.DataType.Value(k)) for k in found)
-
-
-def fill(rng: random.Random, dtype: int, shape: Shape, contents: Contents, span: int) -> Array:
-    """Numbers as `contents` says: integers up to `span` in size, or real ones of about 1 if it is 0."""
-    numbers = np.random.default_rng(rng.getrandbits(63))
-    kind = tensor_dtype_to_np_dtype(dtype)
-    if contents.below:
-        return numbers.integers(0, contents.below, shape).astype(kind)
-    if dtype == onnx.TensorProto.BOOL:
-        return numbers.integers(0, 2, shape).astype(bool)
-    if dtype in _FLOATS and not span:
-        if contents.sign == "any":
-            return numbers.standard_normal(shape).astype(kind)
-        flip = 1 if contents.sign == "positive" else numbers.choice((-1, 1), shape)
-        return np.asarray(numbers.uniform(0.5, 2, shape) * flip).astype(kind)
-    high = span or 5
-    low = 0 if kind.kind == "u" else -high
-    found = numbers.integers(1 if contents.sign == "positive" else low, high, shape, endpoint=True)
-    if contents.sign == "nonzero":
-        found = np.where(found == 0, 1, found)
-    return np.asarray(found).astype(kind)

@@ -1,0 +1,1 @@
+"""Random operands, attributes and shapes for the operators of a rule's source."""
