@@ -17,10 +17,8 @@ from cgorl.ir.oracle import run_float64
 from cgorl.ir.run import RunError, random_array
 from cgorl.ir.sizes import Sizes
 from cgorl.ir.tensor import Array
+from cgorl.rules.rounding import allowed
 from cgorl.rules.rule import Match
-
-TOLERANCE = 1e-8
-"""Largest difference that passes, relative to the largest entry of the result; float64 leaves about 1e-15 per step."""
 
 _RUNS = 2
 _WIDE = 9
@@ -67,7 +65,7 @@ def _prove(graph: Graph, match: Match, sizes: list[dict[str, int]], rng: np.rand
     for draw in sizes:
         for span in (_WIDE, None):  # integers that are indices or the like allow small ones alone
             try:
-                error, why = _compare(graph, removed, added, old, new, Sizes(draw), rng, span)
+                error, why = _compare(graph, removed, added, old, new, Sizes(draw), rng, span, match.rule.tags)
             except RunError as e:
                 last = str(e)
                 continue
@@ -89,6 +87,7 @@ def _compare(
     sizes: Sizes,
     rng: np.random.Generator,
     span: int | None,
+    tags: tuple[str, ...],
 ) -> tuple[float, str]:
     given: dict[str, Array] = {}
     for v in dict.fromkeys((*removed.inputs, *added.inputs)):
@@ -112,7 +111,8 @@ def _compare(
         x, y = before[name(a)], given[name(b)] if name(b) in given else then[name(b)]
         error = relative_error(x, y)
         worst = max(worst, error)
-        if not error <= TOLERANCE:
+        kind = graph.type(a)
+        if not error <= allowed(tags, kind.dtype if kind is not None else None):
             return worst, f"the result differs by {error:.1e} of its largest entry"
     return worst, ""
 

@@ -180,6 +180,13 @@ def _agreed(attrs: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _held(value: Any, dtype: int) -> Tensor:
+    try:
+        return _tensor(value, dtype)
+    except OverflowError:
+        raise GraphError(f"{value} is no number of type {onnx.TensorProto.DataType.Name(dtype)}") from None
+
+
+def _tensor(value: Any, dtype: int) -> Tensor:
     return Tensor.of(np.array(value, tensor_dtype_to_np_dtype(dtype)), dtype)
 
 

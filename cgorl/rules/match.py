@@ -92,7 +92,7 @@ def _finish(rule: Rule, graph: Graph, read: Found, why: Why | None) -> Match | N
             full[name] = tuple(_each(term.inner, at, full)) if isinstance(term, Each) else evaluate(term, at, full)
         results = arguments(rule.target, at, full)
         edit = builder.edit(_rewired(graph, read.roots, results))
-    except (NoMatch, GraphError) as e:
+    except (NoMatch, GraphError, IndexError) as e:  # an index past the rank of a value: the rule is not meant for it
         _note(why, len(nodes) + 2, str(e))
         return None
     borders = _borders(graph, nodes) if len(read.roots) > 1 else ()

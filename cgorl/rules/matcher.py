@@ -233,7 +233,7 @@ class Matcher:
             return made
         if rest:
             usual = _usual(node.op, self.graph.opset)
-            odd = {k: v for k, v in rest.items() if k not in _INSIGNIFICANT and not (k in usual and usual[k] == v)}
+            odd = {k: v for k, v in rest.items() if k not in _INSIGNIFICANT and not (k in usual and usual[k] == v) and not _plain(k, v)}
             if odd:
                 self._note(
                     nodes,
@@ -275,6 +275,11 @@ def _fits(args: tuple[Term, ...], around: Sequence[tuple[str, bool] | None], fix
 def _variadic(term: Apply, star: int) -> bool:
     """Whether the starred argument takes several operands (in a repeated root it is one operand of each)."""
     return isinstance(term.args[star], Each) or term.op in ("Concat", "Sum", "Max", "Min", "Mean")
+
+
+def _plain(name: str, value: Any) -> bool:
+    """Whether the attribute says what a window does if nobody says anything."""
+    return isinstance(value, tuple) and ((name in ("dilations", "strides") and set(value) <= {1}) or (name == "pads" and not any(value)))
 
 
 @lru_cache(maxsize=4096)

@@ -74,7 +74,7 @@ class Apply:
 class Each:
     """A term repeated (`*Relu(*xs)`): in a source, operands or roots that all look so; in a target, one for each of its `*names`.
 
-    Of an operator with several results, and without `*names` inside, it means all of them, in order (`*Split(x, axis=a)`).
+    Of Split it means all its results, in order (`*Split(x, axis=a)`).
     """
 
     inner: Apply

@@ -17,14 +17,8 @@ from cgorl.ir.run import RunError, Session
 from cgorl.ir.tensor import Array
 from cgorl.rules.exact import LIMIT, bound, only_moves
 from cgorl.rules.instances import Instance
-from cgorl.rules.pattern import Apply, Lit, walk
-from cgorl.rules.rule import Match, Rule
-
-TOLERANCE = 1e-9
-"""Largest difference that passes, relative to the largest entry of the result, where arithmetic is not exact."""
-
-ROUNDED = 1e-6
-"""The same for a rule that names a number that is not exact in binary (0.16666667, of HardSwish, too): it means all near it."""
+from cgorl.rules.rounding import allowed
+from cgorl.rules.rule import Match
 
 _FEEDS = 2
 
@@ -52,7 +46,8 @@ class Trial:
         self.instance, self.labels = instance, [graph.label(old) for old, _ in pairs]
         self.removed, self.added = _Side(graph, [p[0] for p in pairs]), _Side(after, [p[1] for p in pairs])
         self.moves = only_moves(graph, self.removed.values) and only_moves(after, self.added.values)
-        self.tolerance = _tolerance(match.rule)
+        kinds = [graph.type(old) for old, _ in pairs]
+        self.tolerance = max(allowed(match.rule.tags, None if k is None else k.dtype) for k in kinds)
         self.worst, self.runs, self.exact = 0.0, 0, True
 
     def run(self, rng: random.Random) -> Trial:
@@ -167,10 +162,3 @@ def compare(x: Array, y: Array, tolerance: float, label: str) -> float:
 
 def _finite(array: Array) -> bool:
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
-
-
-def _tolerance(rule: Rule) -> float:
-    terms = [t for side in (*rule.source, *rule.conditions, *rule.target, *(w for _, w in rule.where)) for t in walk(side)]
-    numbers = [t.value for t in terms if isinstance(t, Lit) and isinstance(t.value, float)]
-    rounded = any(n * 4096 != round(n * 4096) for n in numbers) or any(isinstance(t, Apply) and t.op == "HardSwish" for t in terms)
-    return ROUNDED if rounded else TOLERANCE

@@ -96,7 +96,7 @@ def test_seconds_end_a_long_listing() -> None:
     assert run(small("inception_v3"), Budget(seconds=0)).trace == ()
 
 
-@pytest.mark.parametrize("at", [1, 20, 50])
+@pytest.mark.parametrize("at", [1, 8, 20])
 def test_an_interrupt_gives_the_best_so_far(at: int) -> None:
     g = small("repvgg_a0")
     found = run(g, Budget(), Slow(interrupt=at))

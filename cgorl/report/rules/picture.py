@@ -11,12 +11,14 @@ from cgorl.rules.rule import Rule
 
 _BOX_H, _GAP_X, _GAP_Y, _PAD = 26, 14, 30, 16
 _CHAR = 7.0
-_STYLE = """
-  .op rect{fill:#dbe8f7;stroke:#4477aa} .root rect{stroke-width:2.5} .fn rect{fill:#f1ead8;stroke:#a08840}
-  .var ellipse{fill:#fff;stroke:#888} text{font:12px sans-serif;fill:#222;text-anchor:middle} .note{font-size:11px;fill:#555;text-anchor:start}
-  line{stroke:#777;stroke-width:1.2} .arrow{font-size:28px;fill:#555} .title{font-weight:bold;font-size:14px;text-anchor:start}
-  @media (prefers-color-scheme: dark){.bg{fill:#1e1e1e} text{fill:#ddd} .op rect{fill:#24425f} .fn rect{fill:#4a4128} .var ellipse{fill:#2b2b2b} .note{fill:#aaa}}
-"""
+_STYLE = (
+    ".op rect{fill:#dbe8f7;stroke:#4477aa}.root rect{stroke-width:2.5}.fn rect{fill:#f1ead8;stroke:#a08840}"
+    ".var ellipse{fill:#fff;stroke:#888}text{font:12px sans-serif;fill:#222;text-anchor:middle}"
+    ".note{font-size:11px;fill:#555;text-anchor:start}line{stroke:#777;stroke-width:1.2}"
+    ".arrow{font-size:28px;fill:#555}.title{font-weight:bold;font-size:14px;text-anchor:start}"
+    "@media (prefers-color-scheme:dark){.bg{fill:#1e1e1e}text{fill:#ddd}.op rect{fill:#24425f}.fn rect{fill:#4a4128}"
+    ".var ellipse{fill:#2b2b2b}.note{fill:#aaa}}"
+)
 
 
 @dataclass(slots=True)
@@ -49,9 +51,11 @@ def picture(rule: Rule) -> str:
     height = graph_h + 3 * _PAD + 18 + 16 * len(notes)
     top = _PAD + 20
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         f"<title>{escape(rule.name)}: {escape(str(rule))}</title><style>{_STYLE}</style>",
-        f'<rect class="bg" width="100%" height="100%" fill="#fff"/><text class="title" x="{_PAD}" y="{_PAD + 4}">{escape(rule.name)}</text>',
+        '<rect class="bg" width="100%" height="100%" fill="#fff"/>'
+        f'<text class="title" x="{_PAD}" y="{_PAD + 4}">{escape(rule.name)}</text>',
         left.svg(_PAD, top),
         f'<text class="arrow" x="{left_w + 2 * _PAD + 14:.0f}" y="{top + graph_h / 2:.0f}">⇒</text>',
         right.svg(left_w + 3 * _PAD + 34, top),
@@ -142,7 +146,6 @@ class _Side:
                 shape = f'<ellipse cx="{cx:.1f}" cy="{by + _BOX_H / 2:.1f}" rx="{box.width / 2:.1f}" ry="{_BOX_H / 2}"/>'
             else:
                 shape = f'<rect x="{bx:.1f}" y="{by:.1f}" width="{box.width:.1f}" height="{_BOX_H}" rx="5"/>'
-            parts.append(
-                f'<g class="{box.kind}{" root" if box.root else ""}">{shape}<text x="{cx:.1f}" y="{by + 17:.1f}">{escape(box.label)}</text></g>'
-            )
+            kind = box.kind + (" root" if box.root else "")
+            parts.append(f'<g class="{kind}">{shape}<text x="{cx:.1f}" y="{by + 17:.1f}">{escape(box.label)}</text></g>')
         return "\n".join(parts)

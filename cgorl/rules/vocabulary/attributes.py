@@ -137,7 +137,16 @@ def product(at: Context, a: int, b: int) -> int:
 
 def grid(at: Context, value: Value) -> tuple[int, ...]:
     """A Reshape target that joins the places of [N, C, places...] to one axis. Raises NoMatch."""
-    return (0, sizes(at, 1, value)[0], -1)
+    shape = at.type(value).shape
+    if shape is None or len(shape) < 3:
+        raise NoMatch(f"'{at.label(value)}' has no known places")
+    batch, channels, *places = shape
+    if not isinstance(channels, int):
+        raise NoMatch(f"the channels of '{at.label(value)}' are not known")
+    known = [d for d in places if isinstance(d, int)]
+    if all(isinstance(d, int) for d in (batch, *places)):
+        return (int(batch), channels, math.prod(known))  # type: ignore[arg-type]
+    return (batch if isinstance(batch, int) else 0, channels, math.prod(known) if len(known) == len(places) else -1)
 
 
 def inner_end(at: Context, start: Any, end: Any, length: Any) -> tuple[int, ...]:

@@ -44,6 +44,12 @@ def same_but_channels(at: Context, a: Any, b: Any) -> None:
     _same_but(at, a, b, 1)
 
 
+def alike_but_channels(at: Context, *values: Any) -> None:
+    """All values have one known type but for the size of axis 1, which all know."""
+    for v in values[1:]:
+        _same_but(at, values[0], v, 1)
+
+
 def same_but_last(at: Context, a: Any, b: Any) -> None:
     """The values have one known type but for the size of the last axis, which both know."""
     _same_but(at, a, b, at.rank(a) - 1)

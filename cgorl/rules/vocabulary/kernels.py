@@ -12,7 +12,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from cgorl.ir.node import Value
 from cgorl.ir.tensor import Tensor
 from cgorl.rules.context import Context, NoMatch
-from cgorl.rules.vocabulary.scales import matrix, reshape, summed
+from cgorl.rules.vocabulary.scales import like, matrix, reshape, summed
 
 
 def through(at: Context, second: Value, first: Value) -> Value:
@@ -45,25 +45,30 @@ def enlarged(at: Context, weight: Value, p1: Any, p2: Any, dilations: Any) -> Va
 
 def dirac(at: Context, weight: Value, pads: Any, dilations: Any, group: int) -> Value:
     """A kernel of the shape of `weight` whose convolution gives its input: one tap a channel."""
-    return _taps(at, weight, [p // d for p, d in zip(pads, dilations, strict=False)], [1] * len(dilations), 1.0)
+    return _taps(at, weight, [p // d for p, d in zip(pads, dilations, strict=False)], [1] * len(dilations))
 
 
 def box(at: Context, weight: Value, pads: Any, dilations: Any, window: Any, window_pads: Any) -> Value:
     """A kernel of the shape of `weight` whose convolution gives the mean of its input over `window` padded by `window_pads`."""
     lead = [(p - q) // d for p, q, d in zip(pads, window_pads, dilations, strict=False)]
-    return _taps(at, weight, lead, list(window), 1.0 / math.prod(window))
+    return _mean(at, _taps(at, weight, lead, list(window)), window)
 
 
-def _taps(at: Context, weight: Value, lead: list[int], size: list[int], number: float) -> Value:
-    return at.builder.held(_kernel(at.shape(weight), at.type(weight).dtype, tuple(lead), tuple(size), number))
+def _taps(at: Context, weight: Value, lead: list[int], size: list[int]) -> Value:
+    return at.builder.held(_kernel(at.shape(weight), at.type(weight).dtype, tuple(lead), tuple(size)))
+
+
+def _mean(at: Context, kernel: Value, window: Any) -> Value:
+    """A kernel of ones that takes the mean; a division, so that the reciprocal is rounded once, when the model is saved."""
+    return at.builder.node("Div", [kernel, like(at, math.prod(window), kernel)])
 
 
 @lru_cache(maxsize=16)
-def _kernel(shape: tuple[int, ...], dtype: int, lead: tuple[int, ...], size: tuple[int, ...], number: float) -> Tensor:
+def _kernel(shape: tuple[int, ...], dtype: int, lead: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
     kernel = np.zeros(shape, tensor_dtype_to_np_dtype(dtype))
     place = tuple(slice(a, a + n) for a, n in zip(lead, size, strict=True))
     for o in range(shape[0]):
-        kernel[o, o % shape[1]][place] = number
+        kernel[o, o % shape[1]][place] = 1
     return Tensor.of(kernel, dtype)
 
 
@@ -73,8 +78,8 @@ def depthwise_ones(at: Context, value: Value, window: Any) -> Value:
     size = kind.shape[1] if kind.shape is not None and len(kind.shape) > 2 else None
     if not isinstance(size, int):
         raise NoMatch(f"the channels of '{at.label(value)}' are not known")
-    array = np.full((size, 1, *window), 1.0 / math.prod(window), tensor_dtype_to_np_dtype(kind.dtype))
-    return at.builder.constant(array, kind.dtype)
+    ones = at.builder.constant(np.ones((size, 1, *window), tensor_dtype_to_np_dtype(kind.dtype)), kind.dtype)
+    return _mean(at, ones, window)
 
 
 def merged_groups(at: Context, weight: Value, group: int, factor: int) -> Value:

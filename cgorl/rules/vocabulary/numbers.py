@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx
+
 from cgorl.rules.context import Context, NoMatch
 
 
 def number(at: Context, value: Any, wanted: float) -> None:
-    """The constant holds one number, `wanted` to within float32's precision, and broadcasts without adding dims of size."""
+    """The constant holds one number, `wanted` as nearly as its element type can say it."""
     array = at.contents(value)
-    if array is None or array.size != 1 or not _near(float(array.reshape(-1)[0]), wanted):
+    if array is None or array.size != 1 or abs(float(array.reshape(-1)[0]) - wanted) > _GRAIN.get(at.type(value).dtype, 0.0) * abs(wanted):
         raise NoMatch(f"'{at.label(value)}' is not the number {wanted}")
+
+
+_GRAIN: dict[int, float] = {
+    onnx.TensorProto.DOUBLE: 4e-16,
+    onnx.TensorProto.FLOAT: 2e-7,
+    onnx.TensorProto.FLOAT16: 1e-3,
+    onnx.TensorProto.BFLOAT16: 8e-3,
+}
+"""Relative distance of neighbouring numbers of a type."""
 
 
 def near(at: Context, value: Any, wanted: float) -> None:
     """The attribute is `wanted` to within float32's precision."""
-    if value is None or not _near(float(value), wanted):
+    if value is None or abs(float(value) - wanted) > 2e-7 * abs(wanted):
         raise NoMatch(f"{value} is not {wanted}")
-
-
-def _near(a: float, b: float) -> bool:
-    return abs(a - b) <= 2e-7 * max(1.0, abs(b))
 
 
 def not_above(at: Context, value: Any, limit: float) -> None:

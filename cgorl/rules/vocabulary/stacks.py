@@ -26,7 +26,7 @@ def stacked_rows(at: Context, transposed: int, *both: Any) -> Value | None:
     lengths = [at.shape(w)[0 if transposed else 1] for w in weights]
     rows_ = []
     for length, c in zip(lengths, terms, strict=True):
-        if c is not None and math.prod(at.shape(c)) not in (1, length):
+        if c is not None and (math.prod(at.shape(c)[:-1]) != 1 or math.prod(at.shape(c)) not in (1, length)):
             raise NoMatch(f"'{at.label(c)}' is not one term a column")
         rows_.append(None if c is None else vector(at, c, length))
     return _concat_biases(at, lengths, weights, rows_)

@@ -46,6 +46,13 @@ def floating(at: Context, *values: Any) -> None:
             raise NoMatch(f"'{at.label(v)}' is not floating-point")
 
 
+def at_most_single(at: Context, value: Any) -> None:
+    """The value is of float32 or a narrower floating-point type."""
+    floating(at, value)
+    if at.type(value).dtype == onnx.TensorProto.DOUBLE:
+        raise NoMatch(f"'{at.label(value)}' is double, and the target's constants are float32")
+
+
 def same_dtype(at: Context, *values: Any) -> None:
     """All values have one element type."""
     kinds = {at.type(v).dtype for v in values if v is not None}
