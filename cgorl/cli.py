@@ -10,6 +10,8 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cgorl.tracking import Tracker
 
 CODES = {"optimized": 0, "already optimal": 0, "refused": 3, "proof failed": 4}
@@ -19,6 +21,16 @@ _NOTHING = "interrupted before there was a proven result; nothing was written"
 
 def optimize(argv: list[str], doc: str) -> int:
     """Runs conf/optimize.yaml with the overrides `argv`; returns the exit code. `doc` is the script's own help."""
+    return _guarded(lambda runs: _optimize(argv, doc, runs))
+
+
+def rules(argv: list[str], doc: str) -> int:
+    """Runs conf/rules.yaml with the words and overrides `argv`; returns the exit code. `doc` is the script's own help."""
+    return _guarded(lambda runs: _rules(argv, doc))
+
+
+def _guarded(work: Callable[[list[Tracker]], int]) -> int:
+    """The exit code of `work`, with every error in one line. `work` puts the run's tracker into the list it is given."""
     runs: list[Tracker] = []
     pressed: list[int] = []
 
@@ -29,7 +41,7 @@ def optimize(argv: list[str], doc: str) -> int:
     try:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
-        return _optimize(argv, doc, runs)
+        return work(runs)
     except KeyboardInterrupt:
         return _say(_NOTHING, INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has gone; the job stops as a pipe's writer does
@@ -80,6 +92,49 @@ def _optimize(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     if done.status.value == "already optimal" and options["exit_codes"] == "detailed":
         return OPTIMAL_DETAILED
     return CODES[done.status.value]
+
+
+def _rules(argv: list[str], doc: str) -> int:
+    from cgorl import config
+
+    if {"-h", "--help"} & set(argv):
+        print(f"{doc}\n{config.usage('rules')}", flush=True)
+        return 0
+    words = [a for a in argv if "=" not in a]
+    cfg = config.load_config("rules", [a for a in argv if "=" in a])
+    options: dict[str, Any] = config.plain(cfg)
+    config.check(options)
+    command = words.pop(0) if words and words[0] in ("verify", "catalogue") else ""
+    chosen = config.narrowed(config.rule_set(options["rules"]), [*words, *([options["rule"]] if options["rule"] else [])])
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from cgorl import jobs
+    from cgorl.report.rules import listing, places
+    from cgorl.report.rules.catalogue import catalogue
+
+    console = Console()
+    if command == "verify":
+        from cgorl.rules.proof import verify_all
+
+        proofs = verify_all(chosen, options["seed"], options["instances"])
+        listing.show_proofs(proofs, console)
+        return 0 if all(p.ok for p in proofs) else CODES["proof failed"]
+    if command == "catalogue":
+        listing.show_catalogue(catalogue(jobs.models(cfg), chosen, jobs.cost(cfg), rounds=2), console)
+    elif options["model"]:
+        graph, cost = jobs.simplified(cfg), jobs.cost(cfg)
+        if options["why"]:
+            listing.show_reasons(places.why_not(graph, chosen, str(options["why"])), console)
+        else:
+            listing.show_places(places.places(graph, chosen, cost), console, options["shown"])
+    else:
+        listing.show_rules(tuple(chosen), console)
+    if options["output"]:
+        written = listing.draw(chosen, Path(options["output"]))
+        console.print(f"drawn     {len(written) - 1} pictures, {written[-1]}", highlight=False, soft_wrap=True)
+    return 0
 
 
 def _say(text: str, code: int) -> int:

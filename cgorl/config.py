@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 
 _PATHS = ("model", "output", "runs")
 _OPEN = ("dims", "zoo")
+_NEEDED = {"optimize": ("model",)}
 
 
 class ConfigError(ValueError):
@@ -65,7 +66,7 @@ def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, A
     except (HydraException, OmegaConfBaseException) as e:
         raise ConfigError(_sentence(name, e)) from None
     for key in map(str, cfg):
-        if OmegaConf.is_missing(cfg, key) or (key == "model" and not cfg[key]):
+        if OmegaConf.is_missing(cfg, key) or (key in _NEEDED.get(name, ()) and not cfg[key]):
             raise ConfigError(f"'{key}' must be given, as {key}=...")
     return cfg
 
@@ -102,6 +103,9 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "seconds": ("a number of at least 0, or null", _or_null(_number)),
     "expansions": ("a whole number of at least 0, or null", _or_null(_whole(0))),
     "evaluations": ("a whole number of at least 0, or null", _or_null(_whole(0))),
+    "shown": ("a whole number of at least 1", _whole(1)),
+    "instances": ("a whole number of at least 1", _whole(1)),
+    "models": ("a list of files or names, as models=[a.onnx,b.onnx]", lambda v: isinstance(v, list)),
     "dims.": ("a whole number of at least 1", _whole(1)),
     "unbound": ("a whole number of at least 1, or null", _or_null(_whole(1))),
 }
@@ -162,16 +166,28 @@ def rule_set(node: Mapping[str, Any]) -> RuleSet:
     if not _number(node["growth"]):
         raise ConfigError(f"rules.growth must be a number of at least 0, not {node['growth']!r}")
     known = {r.name for r in rules} | {t for r in rules for t in r.tags} | {"*"} | (IMPORT_TAGS if "file" in node else frozenset())
-    for word in [*node["include"], *node["exclude"]]:
+    _known([*node["include"], *node["exclude"]], known)
+    chosen = tuple(r for r in rules if _named(r, node["include"]) and not _named(r, node["exclude"]))
+    return RuleSet(chosen, float(node["growth"]))
+
+
+def narrowed(rules: RuleSet, words: Sequence[str]) -> RuleSet:
+    """Those of the rules whose name or a tag is among `words`; all if there are none. Raises ConfigError for an unknown word."""
+    from dataclasses import replace
+
+    _known(words, {r.name for r in rules} | {t for r in rules for t in r.tags})
+    return replace(rules, rules=tuple(r for r in rules if _named(r, words))) if words else rules
+
+
+def _known(words: Sequence[str], known: Set[str]) -> None:
+    for word in words:
         if word not in known:
             near = difflib.get_close_matches(word, known, 1)
             raise ConfigError(f"there is no rule or tag '{word}'" + (f"; did you mean '{near[0]}'?" if near else ""))
 
-    def named(rule: Rule, words: Sequence[str]) -> bool:
-        return any(w == "*" or w == rule.name or w in rule.tags for w in words)
 
-    chosen = tuple(r for r in rules if named(r, node["include"]) and not named(r, node["exclude"]))
-    return RuleSet(chosen, float(node["growth"]))
+def _named(rule: Rule, words: Sequence[str]) -> bool:
+    return any(w == "*" or w == rule.name or w in rule.tags for w in words)
 
 
 def plain(cfg: Any) -> Any:

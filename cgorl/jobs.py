@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cgorl import config, pipeline
+from cgorl import config, pipeline, zoo
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import ModelError, check_writable
+from cgorl.ir.simplify import simplify
 from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import ledger, summary
 from cgorl.rules.rule_set import RuleSet
@@ -34,7 +35,7 @@ def parts(cfg: Any) -> Parts:
     config.check(options)
     return Parts(
         config.rule_set(options["rules"]),
-        config.build(cfg.cost, dims=options["dims"], unbound=options["unbound"]),
+        cost(cfg),
         config.build(cfg.search),
         Budget(options["seconds"], options["expansions"], options["evaluations"]),
     )
@@ -51,6 +52,25 @@ def load(cfg: Any) -> Graph:
     return pipeline.load_model(options["model"], options["zoo"])
 
 
+def cost(cfg: Any) -> CostModel:
+    """The cost model that `cfg` names, with its sizes of symbols. Raises ConfigError."""
+    options: Mapping[str, Any] = config.plain(cfg)
+    built: CostModel = config.build(cfg.cost, dims=options["dims"], unbound=options["unbound"])
+    return built
+
+
+def simplified(cfg: Any) -> Graph:
+    """The model that `cfg` names, cleaned up. Raises ConfigError, ModelError and ZooError."""
+    options: Mapping[str, Any] = config.plain(cfg)
+    return simplify(pipeline.load_model(options["model"], options["zoo"])).graph
+
+
+def models(cfg: Any) -> Iterator[tuple[str, Graph]]:
+    """The zoo's graphs and those in `models`, by name, cleaned up, one after another."""
+    for name in (*zoo.names(), *config.plain(cfg)["models"]):
+        yield Path(name).name, simplify(pipeline.load_model(name)).graph
+
+
 def _check_output(output: str | None) -> None:
     if output:
         check_writable(Path(output))
@@ -65,7 +85,7 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
     where the model cannot be written, and the model also where metrics cannot.
     """
     options: Mapping[str, Any] = config.plain(cfg)
-    rules, cost, search, budget = parts(cfg)
+    rules, prices, search, budget = parts(cfg)
     _check_output(options["output"])
     graph = pipeline.load_model(options["model"], options["zoo"]) if graph is None else graph
 
@@ -81,7 +101,7 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
     if tracker is not None:
         tracker.write("config.yaml", config.yaml(cfg))
     done = pipeline.optimize(
-        graph, rules, cost, search, budget, options["simplify"], options["prove"], options["dims"], options["seed"], both
+        graph, rules, prices, search, budget, options["simplify"], options["prove"], options["dims"], options["seed"], both
     )
     try:
         if options["output"]:
