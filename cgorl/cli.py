@@ -122,7 +122,11 @@ def _rules(argv: list[str], doc: str) -> int:
         listing.show_proofs(proofs, console)
         return 0 if all(p.ok for p in proofs) else CODES["proof failed"]
     if command == "catalogue":
-        listing.show_catalogue(catalogue(jobs.models(cfg), chosen, jobs.cost(cfg), rounds=2), console)
+        entries = catalogue(jobs.models(cfg), chosen, jobs.cost(cfg), rounds=2)
+        listing.show_catalogue(entries, console)
+        if options["output"]:
+            listing.write_catalogue(entries, Path(options["output"]), " ".join(["python scripts/rules.py", *argv]))
+        return 0
     elif options["model"]:
         graph, cost = jobs.simplified(cfg), jobs.cost(cfg)
         if options["why"]:

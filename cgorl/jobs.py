@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from cgorl import config, pipeline, zoo
 from cgorl.cost.model import CostModel
+from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import ModelError, check_writable
 from cgorl.ir.simplify import simplify
@@ -18,6 +19,7 @@ from cgorl.report.ledger import ledger, summary
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Progress, Searcher
 from cgorl.tracking import Tracker, TrackError
+from cgorl.zoo import blocks
 
 
 class Parts(NamedTuple):
@@ -66,9 +68,11 @@ def simplified(cfg: Any) -> Graph:
 
 
 def models(cfg: Any) -> Iterator[tuple[str, Graph]]:
-    """The zoo's graphs and those in `models`, by name, cleaned up, one after another."""
+    """The zoo's graphs, those in `models` and the zoo's blocks, by name, cleaned up, one after another."""
     for name in (*zoo.names(), *config.plain(cfg)["models"]):
         yield Path(name).name, simplify(pipeline.load_model(name)).graph
+    for name in blocks.names():
+        yield name, simplify(from_proto(blocks.build(name))).graph
 
 
 def _check_output(output: str | None) -> None:

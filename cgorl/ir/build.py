@@ -59,7 +59,7 @@ class Builder:
         operands = list(inputs)
         for place in sorted(places):
             operands += [None] * (place + 1 - len(operands))
-            operands[place] = self.constant(places[place].array(), places[place].dtype)
+            operands[place] = self.held(places[place])
         kinds = [None if v is None else self.type(v) or UNKNOWN for v in operands]
         contents = [None if v is None else self.tensor(v) for v in operands]
         try:

@@ -195,6 +195,8 @@ def emit(op: str, opset: int, attrs: Attrs, dtype: int) -> tuple[dict[str, Any],
 
     `dtype` is the element type of the first operand, which bounds and fill values share.
     """
+    if not attrs:
+        return {}, {}
     spec = schema(op, "", opset)
     rest = dict(attrs)
     places: dict[int, Tensor] = {}

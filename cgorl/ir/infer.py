@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 from onnx import shape_inference
 
-from cgorl.ir.node import Attrs, TensorType, attr_digest
+from cgorl.ir.node import Attrs, TensorType
 from cgorl.ir.ops import make_node, schema
 from cgorl.ir.tensor import Tensor
 
@@ -18,6 +18,11 @@ _MEMO_SIZE = 100_000
 
 UNKNOWN = TensorType(0, None)
 """Stands for an operand that is there but of unknown type, among the inputs of `infer`."""
+
+
+_INTEGERS = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+_FLOATS_DECIDE = frozenset({"Resize", "Upsample", "Range"})
+"""Operators whose results' shapes rest on floating-point contents; for all others only integers count."""
 
 
 class InferError(ValueError):
@@ -40,16 +45,8 @@ def infer(
     """
     if UNKNOWN in inputs:
         return (None,) * outputs
-    data = tuple(t if t is not None and t.small() else None for t in constants)
-    key = (
-        op,
-        domain,
-        version,
-        outputs,
-        tuple(sorted((k, attr_digest(v)) for k, v in attrs.items())),
-        tuple(inputs),
-        tuple(None if t is None else t.digest for t in data),
-    )
+    data = tuple([t if t is not None and (t.dtype in _INTEGERS or op in _FLOATS_DECIDE) and t.small() else None for t in constants])
+    key = (op, domain, version, outputs, tuple(attrs.items()), tuple(inputs), tuple([None if t is None else t.digest for t in data]))
     found = _MEMO.get(key)
     if found is None:
         found = _infer(op, domain, version, attrs, inputs, data, outputs)

@@ -35,7 +35,7 @@ class MatchSet:
         made.graph, made.rules, made.limit = graph, self.rules, self.limit
         made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
         touched = touched_by(self.graph, graph, match.edit)
-        far = _downstream(graph, touched, self.rules.reach)
+        far = _downstream(graph, touched, self.rules.reach - 1)
         several = self.rules.several_roots
         wide = {i for i in _alongside(graph, touched, self.rules.wide_reach) if graph.nodes[i].op in several}
         for i in (*touched, *match.edit.removed):  # matches with several roots are listed at the first alone
@@ -60,7 +60,7 @@ class MatchSet:
         depths, places = self.rules.depths, self.rules.places
 
         def stale(rule: Rule) -> bool:
-            return depths[rule.name] >= distance or (wide and rule.several)
+            return depths[rule.name] > distance or (wide and rule.several)
 
         found = [m for m in self._at.get(i, ()) if not stale(m.rule)]
         fresh = [m for r in self.rules.candidates(graph, i) if stale(r) for m in matches(r, graph, i)]
@@ -74,6 +74,10 @@ class MatchSet:
             for m in self._at[i]:
                 if self._has_room(m) and not (m.borders and closes_cycle(self.graph, m)):
                     yield m
+
+    def at(self, root: int) -> tuple[Match, ...]:
+        """The matches at node `root`, rules in their order; those that iteration leaves out are among them."""
+        return self._at.get(root, ())
 
     def _has_room(self, match: Match) -> bool:
         room = self.limit - self.weight_bytes
@@ -94,8 +98,14 @@ def touched_by(before: Graph, after: Graph, edit: Edit) -> set[int]:
     for i in range(before.next_id, after.next_id):
         touched.update(v.node for v in after.nodes[i].reads())
     for old, new in edit.rewired.items():
-        touched.update(u.node for u in before.users[old.node])
+        moved = [u.node for u in before.users[old.node]]
+        touched.update(moved)
         touched.add(new.node)
+        while moved:  # what has become constant is seen by its readers
+            i = moved.pop()
+            if i in before.nodes and i in after.nodes and before.nodes[i].constant != after.nodes[i].constant:
+                moved.extend(u.node for u in after.users[i])
+                touched.update(u.node for u in after.users[i])
     return {i for i in touched if i in after.nodes and not after.nodes[i].is_constant}
 
 

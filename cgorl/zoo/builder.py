@@ -17,10 +17,11 @@ Shape = tuple[int | str, ...]
 
 
 class Value(NamedTuple):
-    """A float32 tensor of the graph: its name and shape (a dim is an int or a symbol)."""
+    """A tensor of the graph: its name, shape (a dim is an int or a symbol) and onnx element type."""
 
     name: str
     shape: Shape
+    dtype: int = TensorProto.FLOAT
 
 
 class GraphBuilder:
@@ -34,10 +35,11 @@ class GraphBuilder:
     from trivial, so that a wrong fold shows.
     """
 
-    def __init__(self, name: str, rng: np.random.Generator) -> None:
+    def __init__(self, name: str, rng: np.random.Generator, opset: int = OPSET) -> None:
         """Starts an empty graph of this name; weights will be drawn from rng."""
         self._name = name
         self._rng = rng
+        self._opset = opset
         self._scopes: list[str] = []
         self._inputs: list[Value] = []
         self._nodes: list[onnx.NodeProto] = []
@@ -50,9 +52,9 @@ class GraphBuilder:
         yield
         self._scopes.pop()
 
-    def input(self, name: str, shape: Shape) -> Value:
-        """Returns a new float32 input of the graph."""
-        value = Value(name, shape)
+    def input(self, name: str, shape: Shape, dtype: int = TensorProto.FLOAT) -> Value:
+        """Returns a new input of the graph."""
+        value = Value(name, shape, dtype)
         self._inputs.append(value)
         return value
 
@@ -68,10 +70,17 @@ class GraphBuilder:
 
     def node(self, op: str, inputs: Sequence[Value | str], shape: Shape, label: str, **attributes: Any) -> Value:
         """Returns the output, of the given shape, of a new node; inputs are values or names of initializers."""
+        return self.nodes(op, inputs, [(shape, TensorProto.FLOAT)], label, **attributes)[0]
+
+    def nodes(
+        self, op: str, inputs: Sequence[Value | str], results: Sequence[tuple[Shape, int]], label: str, **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Returns the outputs, of the given shapes and element types, of a new node; each but the first is named `label.k`."""
         name = self._path(label)
+        made = tuple(Value(f"{name}.{k}" if k else name, *result) for k, result in enumerate(results))
         sources = [source.name if isinstance(source, Value) else source for source in inputs]
-        self._nodes.append(helper.make_node(op, sources, [name], name=name, **attributes))
-        return Value(name, shape)
+        self._nodes.append(helper.make_node(op, sources, [value.name for value in made], name=name, **attributes))
+        return made
 
     def conv(
         self,
@@ -175,18 +184,22 @@ class GraphBuilder:
         bias = self._weight(f"{label}.bias", self._normal(size, 0.2))
         return self.node("LayerNormalization", [x, scale, bias], x.shape, label, axis=-1, epsilon=epsilon)
 
-    def model(self, output: Value) -> onnx.ModelProto:
-        """Returns the finished model, whose one output is the given value renamed `output`."""
-        self._nodes[-1].output[0] = "output"
+    def model(self, *outputs: Value) -> onnx.ModelProto:
+        """Returns the finished model, whose outputs are the given values renamed `output`, `output.1`, ..."""
+        renamed = {value.name: f"output.{k}" if k else "output" for k, value in enumerate(outputs)}
+        for node in self._nodes:
+            node.output[:] = [renamed.get(name, name) for name in node.output]
+            node.input[:] = [renamed.get(name, name) for name in node.input]
         graph = helper.make_graph(
             self._nodes,
             self._name,
-            [helper.make_tensor_value_info(value.name, TensorProto.FLOAT, value.shape) for value in self._inputs],
-            [helper.make_tensor_value_info("output", TensorProto.FLOAT, output.shape)],
+            [helper.make_tensor_value_info(value.name, value.dtype, value.shape) for value in self._inputs],
+            [helper.make_tensor_value_info(renamed[value.name], value.dtype, value.shape) for value in outputs],
             list(self._initializers.values()),
         )
-        opset = helper.make_opsetid("", OPSET)
-        return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="cgorl.zoo")
+        opset = helper.make_opsetid("", self._opset)
+        version = helper.find_min_ir_version_for([opset]) if self._opset > OPSET else IR_VERSION
+        return helper.make_model(graph, opset_imports=[opset], ir_version=version, producer_name="cgorl.zoo")
 
     def _path(self, label: str) -> str:
         return "/".join([*self._scopes, label])

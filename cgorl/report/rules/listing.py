@@ -15,6 +15,12 @@ from cgorl.report.rules.places import Place
 from cgorl.rules.proof import RuleProof
 from cgorl.rules.rule import Rule
 
+_NAMED = 6
+
+
+class ListingError(ValueError):
+    """A file that cannot be written; the message says which, and why."""
+
 
 def show_rules(rules: Sequence[Rule], console: Console) -> None:
     """Prints a few rules whole, many as a table."""
@@ -88,6 +94,32 @@ def show_catalogue(entries: Sequence[Entry], console: Console) -> None:
     console.print(table)
     dead = [e.rule for e in entries if not e.total]
     console.print(f"{len(dead)} rules match nowhere here: {', '.join(dead) or 'none'}", highlight=False, soft_wrap=True)
+
+
+def write_catalogue(entries: Sequence[Entry], path: Path, command: str) -> None:
+    """Writes where each rule matches and what it gains at best as a table in Markdown, `command` on top. Raises ListingError."""
+    lines = [
+        "# Where each rule matches",
+        "",
+        f"Made by `{command}`.",
+        "Graphs of the zoo at their default sizes, models, and blocks (`cgorl/zoo/blocks`); at the start, or after one rewrite by the",
+        "first match of another rule. The gain is that of the best single rewrite, in ms; many rewrites only open the way for others.",
+        "",
+        "| rule | matches | best gain ms | best in | also in |",
+        "|---|---|---|---|---|",
+    ]
+    for e in entries:
+        others = [name for name in e.matches if name != e.best_in]
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        gain = f"{e.best_ms:+.4f}" if e.total else ""
+        lines.append(f"| {e.rule} | {e.total} | {gain} | {e.best_in} | {', '.join(others[:_NAMED])}{more} |")
+    dead = [e.rule for e in entries if not e.total]
+    lines += ["", f"{len(dead)} of {len(entries)} rules match nowhere here: {', '.join(dead) or 'none'}.", ""]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines), encoding="utf-8")
+    except OSError as e:
+        raise ListingError(f"'{path}' cannot be written: {e.strerror}") from None
 
 
 def _table(*heads: str) -> Table:

@@ -82,6 +82,13 @@ def depthwise_ones(at: Context, value: Value, window: Any) -> Value:
     return _mean(at, ones, window)
 
 
+@lru_cache(maxsize=64)
+def _own_block(factor: int, dims: int, dtype: int) -> Tensor:
+    """Ones where a part of the output channels meets the same part of the input channels: [1, factor, 1, factor, 1, 1...]."""
+    mask = np.eye(factor).reshape(1, factor, 1, factor, 1, *(1,) * dims)
+    return Tensor.of(mask.astype(tensor_dtype_to_np_dtype(dtype)), dtype)
+
+
 def merged_groups(at: Context, weight: Value, group: int, factor: int) -> Value:
     """`weight` [O, C/group, ...] for groups `factor` times as large, zero where two old groups would mix. Raises NoMatch."""
     o, c, *k = at.shape(weight)
@@ -89,9 +96,7 @@ def merged_groups(at: Context, weight: Value, group: int, factor: int) -> Value:
         raise NoMatch(f"{group} groups cannot be merged by {factor}")
     new, per = group // factor, o // group
     spread = reshape(at, weight, (new, factor, per, 1, c, *k))
-    mask = np.eye(factor).reshape(1, factor, 1, factor, 1, *(1,) * len(k))
-    dtype = at.type(weight).dtype
-    held = at.builder.constant(mask.astype(tensor_dtype_to_np_dtype(dtype)), dtype)
+    held = at.builder.held(_own_block(factor, len(k), at.type(weight).dtype))
     return reshape(at, at.builder.node("Mul", [spread, held]), (o, c * factor, *k))
 
 
@@ -100,8 +105,6 @@ def split_groups(at: Context, weight: Value, group: int, factor: int) -> Value:
     o, c, *k = at.shape(weight)
     per = o // (group * factor)
     blocks = reshape(at, weight, (group, factor, per, factor, c // factor, *k))
-    mask = np.eye(factor).reshape(1, factor, 1, factor, 1, *(1,) * len(k))
-    dtype = at.type(weight).dtype
-    held = at.builder.constant(mask.astype(tensor_dtype_to_np_dtype(dtype)), dtype)
+    held = at.builder.held(_own_block(factor, len(k), at.type(weight).dtype))
     kept = at.builder.node("ReduceSum", [at.builder.node("Mul", [blocks, held])], {"axes": (3,), "keepdims": 0})
     return reshape(at, kept, (o, c // factor, *k))

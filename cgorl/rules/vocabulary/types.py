@@ -50,7 +50,7 @@ def at_most_single(at: Context, value: Any) -> None:
     """The value is of float32 or a narrower floating-point type."""
     floating(at, value)
     if at.type(value).dtype == onnx.TensorProto.DOUBLE:
-        raise NoMatch(f"'{at.label(value)}' is double, and the target's constants are float32")
+        raise NoMatch(f"'{at.label(value)}' is double, for which the target's constants are too coarse or a runtime lacks its operator")
 
 
 def same_dtype(at: Context, *values: Any) -> None:
