@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lab clean
+.PHONY: help demo test slow lint lab clean
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -24,8 +24,11 @@ demo: $(BASE) ## optimize a real network, repvgg_a0, and show the result (writte
 	@mkdir -p runs/demo
 	$(BIN)/python scripts/optimize.py model=repvgg_a0 output=runs/demo/repvgg_a0.onnx $(ARGS)
 
-test: $(DEV) ## run the test suite
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+test: $(DEV) ## run the test suite, without the slow tests
+	$(BIN)/python -m pytest -n 2 -m 'not slow' $(ARGS)
+
+slow: $(DEV) ## run the slow tests
+	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)
 
 lint: $(DEV) ## check style, types and layers
 	$(BIN)/ruff check .

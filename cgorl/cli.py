@@ -127,7 +127,7 @@ def _rules(argv: list[str], doc: str) -> int:
         if options["output"]:
             listing.write_catalogue(entries, Path(options["output"]), " ".join(["python scripts/rules.py", *argv]))
         return 0
-    elif options["model"]:
+    if options["model"]:
         graph, cost = jobs.simplified(cfg), jobs.cost(cfg)
         if options["why"]:
             listing.show_reasons(places.why_not(graph, chosen, str(options["why"])), console)

@@ -6,6 +6,7 @@ rewritten part's own result by its full size.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from cgorl.rules.rounding import allowed
 from cgorl.rules.rule import Match
 
 _RUNS = 2
+_LARGE = 16
+_MOST = 1 << 26
 _WIDE = 9
 _ANY_SIZE = 3
 """Size of a dim that no symbol explains: a sound rewrite holds for any."""
@@ -73,7 +76,7 @@ def _prove(graph: Graph, match: Match, sizes: list[dict[str, int]], rng: np.rand
             if why:
                 return RewriteProof(match.rule.name, worst, why)
             break
-        if runs == _RUNS:
+        if runs == _RUNS or (runs and any(n > _LARGE for n in draw.values())):
             break
     return RewriteProof(match.rule.name, worst, "" if runs else last)
 
@@ -90,13 +93,16 @@ def _compare(
     tags: tuple[str, ...],
 ) -> tuple[float, str]:
     given: dict[str, Array] = {}
-    for v in dict.fromkeys((*removed.inputs, *added.inputs)):
-        if v in removed.outputs:
-            continue
+    border = [v for v in dict.fromkeys((*removed.inputs, *added.inputs)) if v not in removed.outputs]
+    learned = _learned(graph, border, sizes)
+    for v in border:
         kind = sizes.types(graph.nodes.__getitem__, v.node, graph.opset)[v.port]
         if kind is None or kind.shape is None:
             raise RunError(f"the shape of '{graph.label(v)}' is not known, so the rewrite cannot be re-run")
-        drawn = random_array(rng, kind.dtype, [d if isinstance(d, int) else _ANY_SIZE for d in kind.shape])
+        shape = [d if isinstance(d, int) else learned.get(d or "", _ANY_SIZE) for d in kind.shape]
+        if math.prod(shape) > _MOST:
+            raise RunError(f"'{graph.label(v)}' would have {math.prod(shape):,} entries")
+        drawn = random_array(rng, kind.dtype, shape)
         if span is not None and drawn.dtype.kind in "iu":
             drawn = rng.integers(-span, span + 1, drawn.shape).astype(drawn.dtype)
         given[name(v)] = drawn
@@ -115,6 +121,18 @@ def _compare(
         if not error <= allowed(tags, kind.dtype if kind is not None else None):
             return worst, f"the result differs by {error:.1e} of its largest entry"
     return worst, ""
+
+
+def _learned(graph: Graph, values: list[Value], sizes: Sizes) -> dict[str, int]:
+    """Sizes of symbols that no input has, read off values whose type the file declares with them and inference finds with a number."""
+    found: dict[str, int] = {}
+    for v in values:
+        said, known = graph.type(v), sizes.types(graph.nodes.__getitem__, v.node, graph.opset)[v.port]
+        if said is not None and known is not None and said.shape is not None and known.shape is not None:
+            for a, b in zip(said.shape, known.shape, strict=True):
+                if isinstance(a, str) and isinstance(b, int):
+                    found.setdefault(a, b)
+    return found
 
 
 def relative_error(x: Array, y: Array) -> float:

@@ -1,5 +1,6 @@
 """Each rule of the library earns its place: it matches in the zoo or in a block; what the catalogue counts and writes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,15 @@ def test_matches_at_a_root_are_those_of_the_set() -> None:
     found = MatchSet(graph, RULES)
     assert [m for i in sorted(graph.nodes) for m in found.at(i) if m in set(found)] == list(found)
     assert found.at(-1) == ()
+
+
+def test_the_table_in_data_is_of_these_rules_and_blocks() -> None:
+    text = (Path(__file__).resolve().parents[2] / "data" / "reference" / "blocks.md").read_text()
+    assert re.search(r"^Made by `python scripts/rules.py catalogue", text, re.MULTILINE)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][1:]
+    assert [row[0] for row in rows] == [r.name for r in RULES], "make it anew with the command on its top"
+    assert {row[0] for row in rows if row[1] == "0"} == HOMELESS
+    assert {row[3] for row in rows} <= {"", *zoo.names(), *blocks.names()}
 
 
 def test_the_table_names_each_rule_once(entries: dict[str, Entry], tmp_path: Path) -> None:

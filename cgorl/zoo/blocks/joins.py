@@ -89,13 +89,14 @@ def zero_dce_curves(s: Sketch) -> Value:
 
 
 def image_gradients(s: Sketch) -> Value:
-    """The length of each channel's gradient, a square root, concatenated: the gradient branch of SPSR's super-resolution."""
+    """The length of each plane's gradient, a square root, concatenated: the gradient branch of SPSR's super-resolution."""
     lengths = []
-    for plane in s.split(s.input(2, 3, 8, 8), [1, 1, 1]):
+    for _ in range(2):
+        plane = s.input(2, 1, 8, 8)
         down, right = s.conv(plane, 1, 3, bias=False), s.conv(plane, 1, 3, bias=False)
         squares = s.apply("Add", s.apply("Mul", down, down), s.apply("Mul", right, right))
         lengths.append(s.apply("Sqrt", s.apply("Add", squares, 1e-6)))
-    return s.conv(s.concat(*lengths), 6, 3)
+    return s.concat(*lengths)
 
 
 def clamp_then_planes(s: Sketch) -> Value:
