@@ -27,6 +27,8 @@ _ALL: tuple[Callable[..., None], ...] = (
     broadcasts.narrower,
     broadcasts.same_but_channels,
     broadcasts.alike_but_channels,
+    broadcasts.alike_but_axis,
+    broadcasts.alike_but,
     broadcasts.same_but_last,
     broadcasts.equal_lengths,
     broadcasts.last_vector,

@@ -50,6 +50,17 @@ def alike_but_channels(at: Context, *values: Any) -> None:
         _same_but(at, values[0], v, 1)
 
 
+def alike_but_axis(at: Context, axis: int, *values: Any) -> None:
+    """All values have one known type but for the size of `axis`, which all know."""
+    for v in values[1:]:
+        _same_but(at, values[0], v, axis)
+
+
+def alike_but(at: Context, axis: int, a: Any, b: Any) -> None:
+    """Both values have one known type but for the size of `axis`, which both know."""
+    _same_but(at, a, b, axis)
+
+
 def same_but_last(at: Context, a: Any, b: Any) -> None:
     """The values have one known type but for the size of the last axis, which both know."""
     _same_but(at, a, b, at.rank(a) - 1)
