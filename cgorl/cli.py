@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from cgorl.tracking import Tracker
 
-CODES = {"optimized": 0, "already optimal": 0, "refused": 3, "proof failed": 4}
-ERROR, INTERRUPTED, OPTIMAL_DETAILED = 1, 130, 10
+CODES = {"optimized": 0, "already optimal": 0, "nothing found within the budget": 0, "refused": 3, "proof failed": 4}
+DETAILED = {"already optimal": 10, "nothing found within the budget": 11}
+ERROR, INTERRUPTED = 1, 130
 _NOTHING = "interrupted before there was a proven result; nothing was written"
 
 
@@ -89,8 +90,8 @@ def _optimize(argv: list[str], doc: str, runs: list[Tracker]) -> int:
         return _say(f"refused: {e}", CODES["refused"])
     show(done, console, tracker.folder)
     sys.stdout.flush()
-    if done.status.value == "already optimal" and options["exit_codes"] == "detailed":
-        return OPTIMAL_DETAILED
+    if options["exit_codes"] == "detailed":
+        return DETAILED.get(done.status.value, CODES[done.status.value])
     return CODES[done.status.value]
 
 

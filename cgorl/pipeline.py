@@ -24,7 +24,7 @@ from cgorl.ir.simplify import simplify
 from cgorl.ir.sizes import DimsError, symbols
 from cgorl.rules.coverage import Coverage, coverage
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.searcher import Budget, Progress, Searcher
+from cgorl.search.searcher import LIMITS, Budget, Progress, Searcher
 from cgorl.search.trace import Step, repriced, to_json, without
 
 MIN_OPSET = 7
@@ -39,22 +39,24 @@ class Status(Enum):
 
     OPTIMIZED = "optimized"
     OPTIMAL = "already optimal"
+    UNCHANGED = "nothing found within the budget"
     REFUSED = "refused"
     PROOF_FAILED = "proof failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Both levels of proof, the rewrites that were dropped for want of one (rule, reason), and those that rested on them."""
+    """Both levels of proof; rewrites (rule, reason) that were `dropped` as wrong or `unproven`, and what rested on them."""
 
     rewrites: tuple[RewriteProof, ...] = ()
     whole: Equivalence | None = None
     dropped: tuple[tuple[str, str], ...] = ()
     lost: tuple[str, ...] = ()
+    unproven: tuple[tuple[str, str], ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether nothing had to be dropped and the whole agrees."""
+        """Whether nothing was found wrong: nothing is `dropped` and the whole agrees."""
         return not self.dropped and (self.whole is None or self.whole.ok)
 
 
@@ -124,7 +126,7 @@ def optimize(
     """The optimized graph with its proof. Raises Refused, GraphError, and DimsError for a symbol without a size."""
     say: Stage = tell or (lambda stage, progress: None)
     seconds: dict[str, float] = {}
-    if model.opset < MIN_OPSET:
+    if "" in model.opsets and model.opset < MIN_OPSET:
         raise Refused(
             f"the model uses opset {model.opset}; opsets before {MIN_OPSET} broadcast in other ways: convert it to {MIN_OPSET} or newer"
         )
@@ -154,7 +156,8 @@ def optimize(
         graph, trace, proof = fold_rewrites(found.graph), found.trace, Proof()
     lap("prove")
     unchanged = graph is model
-    status = Status.PROOF_FAILED if not proof.ok else Status.OPTIMAL if unchanged else Status.OPTIMIZED
+    nothing = Status.UNCHANGED if found.stopped in LIMITS else Status.OPTIMAL
+    status = Status.PROOF_FAILED if not proof.ok else nothing if unchanged else Status.OPTIMIZED
     facts = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
     return Outcome(
         status,
@@ -211,12 +214,14 @@ def _proven(
             lost, done = [*lost, *done], {}
             break
         guilty[_first_bad(model, start, trace, list(done), guilty, dims)] = f"the whole model: {whole.why}"
-    dropped = tuple((trace[k].match.rule.name, why) for k, why in sorted(guilty.items()))
+    wrong = {k for k in guilty if k not in proofs or proofs[k].ok or proofs[k].refuted}  # one proven by itself failed the whole
+    dropped = tuple((trace[k].match.rule.name, guilty[k]) for k in sorted(wrong))
+    unproven_ = tuple((trace[k].match.rule.name, guilty[k]) for k in sorted(guilty.keys() - wrong))
     left = tuple(trace[k].match.rule.name for k in sorted(lost))
     shown = tuple(proofs[k] for k in sorted(proofs))
     if not whole.ok:  # without any rewrite: the clean-up itself is at fault
-        return model, (), Proof(shown, whole, (*dropped, ("simplify", whole.why)), left)
-    return final, repriced(start, tuple(done.values()), cost) if guilty else trace, Proof(shown, whole, dropped, left)
+        return model, (), Proof(shown, whole, (*dropped, ("simplify", whole.why)), left, unproven_)
+    return final, repriced(start, tuple(done.values()), cost) if guilty else trace, Proof(shown, whole, dropped, left, unproven_)
 
 
 def _first_bad(

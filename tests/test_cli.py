@@ -302,7 +302,7 @@ def test_ctrl_c_at_any_time_leaves_no_traceback(after: float) -> None:
     time.sleep(after)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    if process.returncode == 0:
+    if process.returncode in (0, -signal.SIGINT):  # done before the signal came, or while the interpreter was going down
         assert onnx.load("o.onnx").graph.node
     else:
         assert process.returncode == 130 and err == "interrupted before there was a proven result; nothing was written\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from cgorl.certificate.inputs import chance, draws
+from cgorl.certificate.inputs import LARGE, chance, draws
 from cgorl.certificate.pair import Broken, Pair
 from cgorl.ir.graph import Graph
 from cgorl.ir.node import Value
@@ -73,7 +73,8 @@ def _compare(pair: Pair, sizes: list[dict[str, int]], seeds: int, names: list[st
     runs = ties = 0
     failed = ""
     for draw in sizes:
-        for seed in range(seeds if runs < _SIZES * seeds else 0):
+        enough = runs >= _SIZES * seeds or (runs > 0 and any(n >= LARGE for n in draw.values()))
+        for seed in range(0 if enough else seeds):
             try:
                 verdicts = pair.run(draw, seed)
             except RunError as e:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -12,20 +13,39 @@ from cgorl.ir.node import Node
 from cgorl.ir.ops import RANDOM, bodies
 from cgorl.ir.run import random_array
 from cgorl.ir.sizes import Sizes, symbols
-from cgorl.ir.tensor import Array, Tensor
+from cgorl.ir.tensor import Array, Tensor, element_bits
+
+LARGE = 16
+"""The smallest of the sizes that are tried for models for which small ones are too small."""
+
+_MOST_BYTES = 128 << 20
 
 
 def draws(graph: Graph, dims: Mapping[str, int], count: int) -> list[dict[str, int]]:
     """Ways to give sizes to the symbols: `count` small ones (first `dims` where they speak; 1 for all among them), then larger.
 
-    The larger are for models that small ones are too small for: try on until enough have run.
+    The larger are for models that small ones are too small for: try on until one has run. Symbols at the front of an input,
+    which stand for a batch, stay small there, and sizes at which a single value would pass 128 MiB are left out.
     """
     names = list(symbols(graph))
     if not names:
         return [{}]
     small = [{s: dims.get(s, 2 + k % 3) for k, s in enumerate(names)}, dict.fromkeys(names, 1), {s: 5 - k % 2 for k, s in enumerate(names)}]
-    large = [{s: dims.get(s, size) for s in names} for size in (16, 64, 256, 640)]
-    return small[:count] + large
+    batch = {shape[0] for i in graph.inputs if (t := graph.nodes[i].types[0]) is not None and (shape := t.shape)}
+    batch |= {f"{graph.nodes[i].names[0]}:0" for i in graph.inputs}
+    large = [{s: dims.get(s, 2 if s in batch and len(names) > 1 else size) for s in names} for size in (LARGE, 64, 256, 640)]
+    return [*small[:count], *(draw for draw in large if _bytes(graph, draw) <= _MOST_BYTES)]
+
+
+def _bytes(graph: Graph, draw: Mapping[str, int]) -> float:
+    """Bytes of the largest value of the graph at these sizes, as far as they are known."""
+    sizes = Sizes(draw)
+    most = 0.0
+    for i in graph.order():
+        for t in sizes.types(graph.nodes.__getitem__, i, graph.opset):
+            if t is not None and t.static and not graph.nodes[i].constant:
+                most = max(most, math.prod(d for d in t.shape or () if isinstance(d, int)) * element_bits(t.dtype) / 8)
+    return most
 
 
 def feeds(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgorl.certificate.inputs import LARGE
 from cgorl.ir.extract import Part, name, part
 from cgorl.ir.graph import Graph, GraphError
 from cgorl.ir.node import Value
@@ -22,7 +23,6 @@ from cgorl.rules.rounding import allowed
 from cgorl.rules.rule import Match
 
 _RUNS = 2
-_LARGE = 16
 _MOST = 1 << 26
 _WIDE = 9
 _ANY_SIZE = 3
@@ -31,11 +31,12 @@ _ANY_SIZE = 3
 
 @dataclass(frozen=True, slots=True)
 class RewriteProof:
-    """What re-running one rewrite showed; `why` is empty if it holds."""
+    """What re-running one rewrite showed; `why` is empty if it holds. Without `refuted` it could not be re-run at all."""
 
     rule: str
     error: float
     why: str = ""
+    refuted: bool = True
 
     @property
     def ok(self) -> bool:
@@ -76,9 +77,9 @@ def _prove(graph: Graph, match: Match, sizes: list[dict[str, int]], rng: np.rand
             if why:
                 return RewriteProof(match.rule.name, worst, why)
             break
-        if runs == _RUNS or (runs and any(n > _LARGE for n in draw.values())):
+        if runs == _RUNS or (runs and any(n >= LARGE for n in draw.values())):
             break
-    return RewriteProof(match.rule.name, worst, "" if runs else last)
+    return RewriteProof(match.rule.name, worst, "" if runs else last, runs > 0)
 
 
 def _compare(

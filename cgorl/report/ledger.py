@@ -45,6 +45,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
                 "ties": whole.ties,
             },
             "dropped": [{"rule": rule, "why": why} for rule, why in outcome.proof.dropped],
+            "unproven": [{"rule": rule, "why": why} for rule, why in outcome.proof.unproven],
             "lost": list(outcome.proof.lost),
         },
         "seconds": {k: round(v, 3) for k, v in outcome.seconds.items()},

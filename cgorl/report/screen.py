@@ -97,6 +97,8 @@ def lines(outcome: Outcome) -> list[str]:
     found.append("proof     " + _proof(outcome))
     for rule, why in outcome.proof.dropped:
         found.append(f"dropped   {rule}: {why}")
+    for rule, why in outcome.proof.unproven:
+        found.append(f"left out  {rule}: not proven, {why}")
     for rule in outcome.proof.lost:
         found.append(f"dropped   {rule}: rests on a dropped rewrite")
     found.append(f"status    {outcome.status.value}")
@@ -105,7 +107,7 @@ def lines(outcome: Outcome) -> list[str]:
 
 def _proof(outcome: Outcome) -> str:
     proof = outcome.proof
-    if outcome.status is Status.OPTIMAL:
+    if outcome.status in (Status.OPTIMAL, Status.UNCHANGED):
         return "the model is the original, untouched"
     if proof.whole is None:
         return "none (prove=false)"

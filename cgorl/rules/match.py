@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from cgorl.ir.build import Builder
@@ -193,6 +194,8 @@ def _operand(value: Any, other: Any, at: Context) -> Value:
     if isinstance(value, Value):
         return value
     dtype = at.type(other).dtype
+    if dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16):  # an epsilon of 1e-5 is no number of theirs
+        return at.builder.node("Cast", [at.builder.constant(np.array(value, np.float32), TensorProto.FLOAT)], {"to": dtype})
     return at.builder.constant(np.array(value, tensor_dtype_to_np_dtype(dtype)), dtype)
 
 

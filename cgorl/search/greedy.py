@@ -6,14 +6,24 @@ from dataclasses import dataclass
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
+from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 from cgorl.search.state import Best, State, anytime
 
 
+def fewer(state: State, match: Match) -> int:
+    """By how many nodes that run the rewrite makes the graph smaller."""
+    gone = sum(1 for i in match.edit.removed if not state.graph.nodes[i].constant)
+    return gone - sum(1 for n in match.edit.added if not n.constant)
+
+
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Takes the best rewrite again and again; ties go to the first match. Stops at a gain of `least_ms` or below."""
+    """Takes the best rewrite again and again; of equal gains the one that leaves fewer nodes, then the first.
+
+    Stops when the best gains `least_ms` or less, unless it costs nothing and leaves fewer nodes.
+    """
 
     least_ms: float = 1e-9
 
@@ -29,8 +39,8 @@ class Greedy:
         def work(start: State, best: Best) -> str:
             state = start
             while state.prices:
-                match = max(state.prices, key=state.gain)  # the first of equals
-                if state.gain(match) <= self.least_ms:
+                match = max(state.prices, key=lambda m: (round(state.gain(m), 12), fewer(state, m)))  # the first of equals
+                if state.gain(match) <= self.least_ms and not (state.gain(match) > -1e-12 and fewer(state, match) > 0):
                     break
                 stopped = meter.spent()
                 state = state.step(match) if stopped else state.after(match, meter)

@@ -12,6 +12,9 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step
 
+LIMITS = ("seconds", "expansions", "evaluations", "interrupted")
+"""What a search says that stopped it when it did not end by itself."""
+
 
 class SearchError(ValueError):
     """A searcher that cannot be; the message names the parameter."""

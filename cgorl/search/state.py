@@ -110,7 +110,9 @@ class Best:
 
     def offer(self, state: State) -> bool:
         """Takes `state` if it is better; tells the listener either way."""
-        better = state.cost_ms < self.state.cost_ms - 1e-12
+        better = state.cost_ms < self.state.cost_ms - 1e-12 or (
+            state.cost_ms < self.state.cost_ms + 1e-12 and len(state.graph.nodes) < len(self.state.graph.nodes)
+        )
         if better:
             self.state = state
         self._meter.tell(self.state.cost_ms, self.state.depth)

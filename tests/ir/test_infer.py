@@ -51,6 +51,7 @@ def test_all_that_decides_a_type_is_part_of_the_memo_s_key() -> None:
 
 
 def test_the_second_question_is_answered_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MEMO", {})
     reshaped(1, 6)
 
     def never(*_: object) -> None:
