@@ -125,6 +125,11 @@ class Node:
         return self.is_input or self.holds_tensor
 
     @property
+    def label(self) -> str:
+        """The operator with its domain, as people write it."""
+        return f"{self.domain}.{self.op}" if self.domain else self.op
+
+    @property
     def tensor(self) -> Tensor:
         """The contents of a constant node."""
         found = self.attrs["value"]

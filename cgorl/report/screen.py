@@ -125,19 +125,35 @@ def _proof(outcome: Outcome) -> str:
 
 def _operators(outcome: Outcome) -> Table:
     before, after = _ops(outcome.original), _ops(outcome.graph)
+    was, now = dict(outcome.before_ms), dict(outcome.after_ms)
     table = Table(title="operators", title_justify="left", header_style="bold")
     table.add_column("operator")
-    for head in ("before", "after", "change"):
+    for head in ("before", "after", "change", "ms before", "ms after"):
         table.add_column(head, justify="right")
+
+    def row(label: str, ops: list[str], style: str = "") -> None:
+        m, n = sum(before[o] for o in ops), sum(after[o] for o in ops)
+        table.add_row(
+            escape(label),
+            str(m),
+            str(n),
+            f"{n - m:+d}" if n != m else "",
+            f"{_total(was, ops):.3f}",
+            f"{_total(now, ops):.3f}",
+            style=style,
+        )
+
     rows = sorted(before.keys() | after.keys(), key=lambda op: (-abs(after[op] - before[op]), -before[op], op))
     for op in rows[:_SHOWN]:
-        change = after[op] - before[op]
-        table.add_row(escape(op), str(before[op]), str(after[op]), f"{change:+d}" if change else "")
+        row(op, [op])
     if len(rows) > _SHOWN:
-        rest = rows[_SHOWN:]
-        table.add_row(f"({len(rest)} more)", str(sum(before[o] for o in rest)), str(sum(after[o] for o in rest)), "")
-    table.add_row("all", str(before.total()), str(after.total()), f"{after.total() - before.total():+d}", style="bold")
+        row(f"({len(rows) - _SHOWN} more)", rows[_SHOWN:])
+    row("all", rows, "bold")
     return table
+
+
+def _total(costs: dict[str, float], ops: list[str]) -> float:
+    return sum(costs.get(o, 0.0) for o in ops)
 
 
 def _rewrites(outcome: Outcome) -> Table:
@@ -161,4 +177,4 @@ def _rewrites(outcome: Outcome) -> Table:
 
 
 def _ops(graph: Graph) -> Counter[str]:
-    return Counter(f"{n.domain}.{n.op}" if n.domain else n.op for n in graph.nodes.values() if not n.is_source and n.op != "SparseConstant")
+    return Counter(n.label for n in graph.nodes.values() if not n.is_source and n.op != "SparseConstant")
