@@ -137,7 +137,10 @@ def _rules(argv: list[str], doc: str) -> int:
     else:
         listing.show_rules(tuple(chosen), console)
     if options["output"]:
-        written = listing.draw(chosen, Path(options["output"]))
+        try:
+            written = listing.draw(chosen, Path(options["output"]))
+        except OSError as e:
+            raise config.ConfigError(f"cannot draw into the folder '{options['output']}': {e.strerror or e}") from None
         console.print(f"drawn     {len(written) - 1} pictures, {written[-1]}", highlight=False, soft_wrap=True)
     return 0
 

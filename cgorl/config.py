@@ -63,7 +63,7 @@ def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, A
         OmegaConf.resolve(cfg)
         for key, given in found.items():
             OmegaConf.update(cfg, key, given, force_add=key in _OPEN)
-    except (HydraException, OmegaConfBaseException) as e:
+    except (HydraException, OmegaConfBaseException, ValueError) as e:  # hydra raises a bare ValueError for a group that is null
         raise ConfigError(_sentence(name, e)) from None
     for key in map(str, cfg):
         if OmegaConf.is_missing(cfg, key) or (key in _NEEDED.get(name, ()) and not cfg[key]):

@@ -12,7 +12,7 @@ from cgorl import config, pipeline, zoo
 from cgorl.cost.model import CostModel
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
-from cgorl.ir.onnx_io import ModelError, check_writable
+from cgorl.ir.onnx_io import check_writable
 from cgorl.ir.simplify import simplify
 from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import ledger, summary
@@ -78,8 +78,6 @@ def models(cfg: Any) -> Iterator[tuple[str, Graph]]:
 def _check_output(output: str | None) -> None:
     if output:
         check_writable(Path(output))
-        if Path(output).exists() and not Path(output).is_file():
-            raise ModelError(f"output '{output}' is a device or pipe, which a file would take the place of")
 
 
 def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tracker: Tracker | None = None) -> Outcome:

@@ -41,12 +41,16 @@ def load(path: str | Path) -> Graph:
     try:
         if path.is_dir():
             raise IsADirectoryError
+        if path.exists() and not path.is_file():
+            raise FileExistsError
         size = path.stat().st_size
         model = onnx.load_model(path, format="protobuf", load_external_data=False)
     except FileNotFoundError:
         raise ModelError(f"there is no file '{path}'") from None
     except IsADirectoryError:
         raise ModelError(f"'{path}' is a folder, not an ONNX file") from None
+    except FileExistsError:
+        raise ModelError(f"'{path}' is a device or pipe, not an ONNX file") from None
     except OSError as e:
         raise ModelError(f"cannot read '{path}': {e.strerror or e}") from None
     except Exception:  # protobuf's DecodeError has no stable home
@@ -98,6 +102,8 @@ def check_writable(path: Path) -> None:
         raise ModelError(f"cannot write '{path}': {e.strerror}") from None
     if folder:
         raise ModelError(f"output '{path}' is a folder; give a file name such as '{path / 'model.onnx'}'")
+    if path.exists() and not path.is_file():
+        raise ModelError(f"output '{path}' is a device or pipe, which a file would take the place of")
     if not path.parent.is_dir():
         raise ModelError(f"there is no folder '{path.parent}' to write '{path.name}' into; make it first")
     if not os.access(path.parent, os.W_OK):

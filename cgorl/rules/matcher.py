@@ -20,6 +20,9 @@ Env = Mapping[str, Any]
 _INSIGNIFICANT = frozenset({"kernel_shape"})
 """Attributes that repeat what a weight's shape says; a source need not mention them."""
 
+_PARTNERS = 16
+"""A node is paired with so many of its like at most; the set of all is listed whatever its size."""
+
 _MANY = frozenset({"Split"})
 """Operators whose results patterns speak of all together."""
 
@@ -78,7 +81,7 @@ class Matcher:
                 yield from self._others(roots[1:], Found(env, nodes, (*found.roots, i)))
 
     def _alike(self, pattern: Apply, root: int) -> Iterator[Found]:
-        """Sets of nodes that read as `pattern` with the same unstarred names: each pair once, and the largest set."""
+        """Sets of nodes that read as `pattern` with the same unstarred names: each pair once (see `_PARTNERS`), and the largest set."""
         starred = stars(pattern)
         for env, nodes in self._node(pattern, root, {}, ()):
             shared = {k: v for k, v in env.items() if k not in starred and k != pattern.label}
@@ -90,7 +93,7 @@ class Matcher:
                 self._note(nodes, f"there is no second {pattern.op} like it on the same values")
                 continue
             later = sorted((g for g in group if g[0] > root), key=lambda g: g[0])
-            sets = [[group[0], g] for g in later]
+            sets = [[group[0], g] for g in later[:_PARTNERS]]
             if len(later) == len(group) - 1 and len(group) > 2:
                 sets.insert(0, [group[0], *later])
             for chosen in sets:

@@ -409,7 +409,6 @@ def test_matches_stay_those_of_a_full_scan_on_the_zoo(name: str) -> None:
 
 
 @needs_file
-@pytest.mark.xfail(strict=False, reason="MatchSet.after looks alongside an edit through running values only, not through shared weights")
 def test_convs_far_apart_that_share_only_a_weight_are_found_too() -> None:
     far = "\n".join(f"{side}{i} = Tanh({side + str(i - 1) if i else side})" for side in "xz" for i in range(8))
     g = small(f"{far}\nS = Add(V, W)\na = Conv(x7, S)\nb = Conv(z7, V)", S=[4, 4, 3, 3])

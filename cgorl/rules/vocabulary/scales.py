@@ -44,13 +44,8 @@ def inward(at: Context, vector: Value, weight: Value, group: int) -> Value:
 
 
 def outward_transposed(at: Context, vector: Value, weight: Value, group: int) -> Value:
-    """`vector` [O] shaped to scale a ConvTranspose's `weight` [C, O/group, ...] by output channel."""
-    shape = at.shape(weight)
-    ones = (1,) * (len(shape) - 2)
-    if group == 1:
-        return reshape(at, vector, (1, -1, *ones))
-    spread = expand(at, reshape(at, vector, (group, 1, shape[1])), (group, shape[0] // group, shape[1]))
-    return reshape(at, spread, (shape[0], shape[1], *ones))
+    """`vector` [O] shaped to scale a ConvTranspose's `weight` [C, O/group, ...] by output channel: its axes are a conv's swapped."""
+    return inward(at, vector, weight, group)
 
 
 def channels(at: Context, scale: Value, weight: Value) -> Value:
