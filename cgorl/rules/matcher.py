@@ -11,7 +11,7 @@ from cgorl.ir.forms import NEUTRAL, Form, form
 from cgorl.ir.graph import OUTPUT, Graph
 from cgorl.ir.node import Node, Value
 from cgorl.ir.ops import COMMUTATIVE, defaults
-from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, depth, operator, stars, walk
+from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, depth, names, operator, stars
 from cgorl.rules.rule import Rule
 
 Env = Mapping[str, Any]
@@ -104,9 +104,8 @@ class Matcher:
 
     def _candidates(self, pattern: Apply, env: Env) -> list[int]:
         """Nodes that may be `pattern`, given that some of its values are bound: those of its operator downstream of them."""
-        names = {t.name for t in walk(pattern) if isinstance(t, Var)}
         nodes, users = self.graph.nodes, self.graph.users
-        bound = [v for n in names if isinstance(v := env.get(n), Value)]
+        bound = [v for n in names(pattern) if isinstance(v := env.get(n), Value)]
         if not bound:
             return sorted(i for i, n in nodes.items() if n.op == pattern.op)
         start = min(bound, key=lambda v: (len(users[v.node]), v))  # a reading uses all of them: the one with fewest users will do

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 INFIX = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "MatMul": "@"}
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.MatMult: "MatMul"}
@@ -168,6 +169,7 @@ def walk(term: Term) -> Iterator[Term]:
             yield from walk(a)
 
 
+@lru_cache(maxsize=4096)
 def depth(term: Term) -> int:
     """How many operators deep a source pattern reaches."""
     if isinstance(term, Each):
@@ -177,6 +179,13 @@ def depth(term: Term) -> int:
     return 1 + max((depth(a) for a in term.args), default=0)
 
 
+@lru_cache(maxsize=4096)
+def names(term: Term) -> frozenset[str]:
+    """The names of values and attributes inside a term."""
+    return frozenset(t.name for t in walk(term) if isinstance(t, Var))
+
+
+@lru_cache(maxsize=4096)
 def stars(term: Term) -> frozenset[str]:
     """The `*names` inside a term."""
     return frozenset(t.name for t in walk(term) if isinstance(t, Var) and t.star)
