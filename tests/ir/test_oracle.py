@@ -525,7 +525,7 @@ def test_recorded_node_tests() -> None:
         check_recorded(recorded()[name])
 
 
-MODELS = Path("/work/shared/models")
+MODELS = Path(__file__).parents[3] / "shared" / "models"
 
 
 @pytest.mark.slow
