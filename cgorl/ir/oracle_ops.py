@@ -24,6 +24,10 @@ Index = tuple[Any, ...]
 _COLUMN_BYTES = 1 << 24  # of one im2col block: large enough for BLAS, small enough to stay near the cache
 
 
+class OracleError(ValueError):
+    """A model that the oracle would evaluate wrongly."""
+
+
 def _opset(op: OpRun) -> int:
     """Returns the version of the operator set that a node is read in."""
     return int(op.run_params["opsets"][op.onnx_node.domain])
@@ -211,7 +215,7 @@ class BatchNormalization(OpRun):
     ) -> tuple[Array, ...]:
         train = training_mode if _opset(self) >= 14 else len(self.output) > 1
         if old.get("spatial", 1) == 0:
-            raise NotImplementedError("BatchNormalization with spatial=0")
+            raise OracleError("BatchNormalization with spatial=0")
         wide, axes, kept = _wide(x), (0, *range(2, x.ndim)), float(momentum)
         now = (wide.mean(axis=axes), wide.var(axis=axes)) if train else (_wide(mean), _wide(var))
         factor = _wide(scale) / np.sqrt(now[1] + float(epsilon))

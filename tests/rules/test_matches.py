@@ -36,6 +36,17 @@ def small(name: str) -> Graph:
     return simplify(from_proto(zoo.build(name, **SMALL.get(name, {})))).graph
 
 
+def real(path: Path | None, folder: Path) -> Graph:
+    """One of the shared models, its weights restored."""
+    if path is None:
+        pytest.skip("../shared/models is not here")
+    if ".stripped" in path.name:
+        whole = folder / "whole.onnx"
+        subprocess.run([sys.executable, str(MODELS / "restore.py"), str(path), str(whole)], check=True, capture_output=True)
+        path = whole
+    return load(path)
+
+
 def listed(found: MatchSet) -> list[tuple[str, tuple[int, ...], int]]:
     return [(m.rule.name, m.nodes, m.growth) for m in found]
 
@@ -70,13 +81,7 @@ def test_incremental_equals_full_over_two_hundred_edits(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.onnx")) or [None], ids=lambda p: p.stem if p else "absent")
 def test_incremental_equals_full_on_real_models(path: Path | None, tmp_path: Path) -> None:
-    if path is None:
-        pytest.skip("../shared/models is not here")
-    if ".stripped" in path.name:
-        whole = tmp_path / "whole.onnx"
-        subprocess.run([sys.executable, str(MODELS / "restore.py"), str(path), str(whole)], check=True, capture_output=True)
-        path = whole
-    walk(simplify(load(path)).graph, 200, 2, 1)
+    walk(simplify(real(path, tmp_path)).graph, 200, 2, 1)
 
 
 @pytest.mark.parametrize("name", ["bert", "repvgg_a0"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +13,9 @@ from cgorl.certificate.inputs import draws
 from cgorl.certificate.rewrite import prove_rewrite
 from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.graph import Graph
-from cgorl.ir.onnx_io import load
 from cgorl.ir.simplify import simplify
 from cgorl.rules.matches import MatchSet
-from tests.rules.test_matches import MODELS, RULES, SMALL, small
+from tests.rules.test_matches import MODELS, RULES, SMALL, real, small
 
 
 def walked(graph: Graph, steps: int, seed: int) -> Graph:
@@ -47,12 +44,6 @@ def test_a_walk_of_twenty_rewrites(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.onnx")) or [None], ids=lambda p: p.stem if p else "absent")
 def test_a_walk_of_a_hundred_rewrites_on_real_models(path: Path | None, tmp_path: Path) -> None:
-    if path is None:
-        pytest.skip("../shared/models is not here")
-    if ".stripped" in path.name:
-        whole = tmp_path / "whole.onnx"
-        subprocess.run([sys.executable, str(MODELS / "restore.py"), str(path), str(whole)], check=True, capture_output=True)
-        path = whole
-    model = load(path)
+    model = real(path, tmp_path)
     whole_proof = compare(model, fold_rewrites(walked(simplify(model).graph, 100, 1)), taps=True)
     assert whole_proof.ok and whole_proof.runs, whole_proof.why

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cgorl.cost.model import CostModel
-from cgorl.ir.graph import Graph
+from cgorl.ir.graph import OUTPUT, Graph
 from cgorl.ir.node import Value
-from cgorl.rules.match import explain
+from cgorl.rules.match import explain, matches
 from cgorl.rules.matches import MatchSet
+from cgorl.rules.pattern import Apply, operator, walk
 from cgorl.rules.rule import Rule
 from cgorl.rules.rule_set import RuleSet
 
@@ -40,19 +41,31 @@ def places(graph: Graph, rules: RuleSet, cost: CostModel) -> list[Place]:
 def why_not(graph: Graph, rules: Iterable[Rule], node: str) -> list[tuple[str, str]]:
     """For the node of that name (or that gives the value of that name): rule and reason; an empty reason where it matches.
 
-    Rules of another operator are left out unless they are all that was asked for. Raises PlaceError for no such node.
+    A rule that has the node's operator further in is asked at the roots downstream, which the reason names. Rules that do
+    not speak of the operator are left out unless they are all that was asked for. Raises PlaceError for no such node.
     """
     i = find_node(graph, node)
-    asked = list(rules)
-    found = [(r.name, explain(r, graph, i)) for r in asked]
-    near = [(name, why) for name, why in found if not why.endswith(tuple(f" is {graph.nodes[i].op}, not {op}" for op in _roots(asked)))]
-    return near if near else found
+    found = [(rule.name, *_asked(graph, rule, i)) for rule in rules]
+    near = [(name, why) for name, why, speaks in found if speaks]
+    return near or [(name, why) for name, why, _ in found]
 
 
-def _roots(rules: list[Rule]) -> set[str]:
-    from cgorl.rules.pattern import operator
-
-    return {operator(root).op for r in rules for root in r.source}
+def _asked(graph: Graph, rule: Rule, i: int) -> tuple[str, bool]:
+    """Why the rule does not match with node `i` in it, and whether it speaks of the node's operator at all."""
+    op, root = graph.nodes[i].op, operator(rule.source[0]).op
+    if op == root:
+        return explain(rule, graph, i), True
+    if op not in {t.op for term in rule.source for t in walk(term) if isinstance(t, Apply)}:
+        return explain(rule, graph, i), False
+    reached, frontier = set[int](), {i}
+    for _ in range(rule.depth - 1):
+        frontier = {u.node for j in frontier for u in graph.users[j]} - {OUTPUT}
+        reached |= frontier
+    for j in sorted(j for j in reached if graph.nodes[j].op == root):
+        if any(i in m.nodes for m in matches(rule, graph, j)):
+            return "", True
+        return f"at '{node_name(graph, j)}': {explain(rule, graph, j) or 'it matches without this node'}", True
+    return f"no {root} follows", True
 
 
 def find_node(graph: Graph, name: str) -> int:
