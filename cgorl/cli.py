@@ -60,6 +60,12 @@ def _guarded(work: Callable[[list[Tracker]], int]) -> int:
         return _fault(runs)
 
 
+def _heed_no_more() -> None:
+    """From here on Ctrl-C is not heard: what is proven is written whole and said, so that no file appears behind a 'nothing was written'."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _optimize(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl import config
 
@@ -84,7 +90,13 @@ def _optimize(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     runs.append(tracker)
     try:
         with Screen(console) as screen:
-            done = jobs.optimize(cfg, graph, screen.tell, tracker)
+
+            def tell(stage: str, progress: Any) -> None:
+                if stage == "save":
+                    _heed_no_more()
+                screen.tell(stage, progress)
+
+            done = jobs.optimize(cfg, graph, tell, tracker)
     except Refused as e:
         tracker.write("summary.json", {"status": "refused", "why": str(e)})
         return _say(f"refused: {e}", CODES["refused"])

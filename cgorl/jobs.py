@@ -105,6 +105,7 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
     done = pipeline.optimize(
         graph, rules, prices, search, budget, options["simplify"], options["prove"], options["dims"], options["seed"], both
     )
+    both("save", None)
     try:
         if options["output"]:
             done = replace(done, files=tuple(done.save(options["output"])))

@@ -309,6 +309,26 @@ def test_ctrl_c_at_any_time_leaves_no_traceback(after: float) -> None:
         assert not Path("o.onnx").exists()
 
 
+def test_ctrl_c_while_the_result_is_written_is_too_late_to_lose_it() -> None:
+    """Whatever says "nothing was written" must be true, so a save that has begun ends."""
+    code = """
+import os, signal, sys
+from cgorl import cli, pipeline
+save = pipeline.save
+def pressed(graph, path):
+    os.kill(os.getpid(), signal.SIGINT)
+    found = save(graph, path)
+    os.kill(os.getpid(), signal.SIGINT)
+    return found
+pipeline.save = pressed
+sys.exit(cli.optimize(sys.argv[1:], ""))
+"""
+    process = start(*REPVGG, "output=o.onnx", code=code)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "") and "written   o.onnx" in out
+    assert onnx.load("o.onnx").graph.node
+
+
 def test_a_large_model_goes_through_files() -> None:
     """The limit is lowered here; a table of 2.2 GB, by hand, takes 23 s and 174 MB."""
     rows, columns = 50_000, 64
