@@ -182,7 +182,7 @@ class Graph:
                 nodes[i] = nodes[i].with_inputs(swap, nodes[i].constant)
             touched.update(dict.fromkeys(moved))
             self._settle_constants(nodes, users, [*ids, *moved])
-            self._bury(nodes, users, [old.node for old in edit.rewired])
+            gone = self._bury(nodes, users, [old.node for old in edit.rewired])
             for i in edit.removed:
                 if i in nodes and not nodes[i].constant:
                     raise GraphError(f"edit removes node {i}, which is still read")
@@ -191,9 +191,9 @@ class Graph:
         made = Graph(nodes.finish(), users.finish(), self.inputs, outputs, self.opsets, self.frame, base + len(edit.added))
         hashes, pending = self.memo.get("hashes"), self.memo.get("pending")
         if hashes is not None:
-            made.memo["pending"] = (hashes, frozenset(touched))
+            made.memo["pending"] = (hashes, tuple(touched), tuple(gone))
         elif pending is not None:
-            made.memo["pending"] = (pending[0], pending[1] | touched.keys())
+            made.memo["pending"] = (pending[0], (*pending[1], *touched), (*pending[2], *gone))
         return made
 
     @staticmethod
@@ -207,8 +207,9 @@ class Graph:
                 stack.extend(u.node for u in users[i])
 
     @staticmethod
-    def _bury(nodes: Any, users: Any, stack: list[int]) -> None:
-        """Takes away what nobody reads, and what nobody reads then."""
+    def _bury(nodes: Any, users: Any, stack: list[int]) -> list[int]:
+        """Takes away what nobody reads, and what nobody reads then; the ids of those."""
+        gone: list[int] = []
         while stack:
             i = stack.pop()
             if i not in nodes or users[i] or nodes[i].is_input:
@@ -217,6 +218,8 @@ class Graph:
                 users[v.node] = tuple(u for u in users[v.node] if u.node != i)
                 stack.append(v.node)
             del nodes[i], users[i]
+            gone.append(i)
+        return gone
 
     def label(self, value: Value) -> str:
         """The name people know a value by: its own in the file, or operator and id."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,15 @@ from cgorl.rules.rule import Match, Rule
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div"})
 
 
-def matches(rule: Rule, graph: Graph, root: int) -> list[Match]:
-    """All matches of `rule` whose first root is node `root`, in a fixed order."""
+def matches(rule: Rule, graph: Graph, root: int, known: Mapping[tuple[int, ...], Match] | None = None) -> list[Match]:
+    """All matches of `rule` whose first root is node `root`, in a fixed order; those `known`, by their nodes, are not made anew."""
     found: list[Match] = []
     seen: set[tuple[int, ...]] = set()
     for read in Matcher(graph).read(rule, root):
         if read.nodes in seen:
             continue
-        made = _finish(rule, graph, read, None)
+        made = known.get(read.nodes) if known else None
+        made = made or _finish(rule, graph, read, None)
         if made is not None:
             seen.add(read.nodes)
             found.append(made)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from immutables import Map
 
 from cgorl.ir.graph import OUTPUT, Edit, Graph
 from cgorl.rules.match import closes_cycle, growth, matches, type_bytes
-from cgorl.rules.rule import Match, Rule
+from cgorl.rules.matcher import Matcher
+from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 
 
@@ -25,27 +26,46 @@ class MatchSet:
         self.weight_bytes = constant_bytes(graph)
         self.limit = rules.limit(self.weight_bytes) if limit is None else limit
         self._at: Map[int, tuple[Match, ...]] = Map(
-            (i, found) for i in graph.nodes if (found := tuple(m for r in rules.candidates(graph, i) for m in matches(r, graph, i)))
+            (i, found)
+            for i in graph.nodes
+            if (found := tuple([m for r, k in rules.candidates(graph, i) if k == 0 for m in matches(r, graph, i)]))
         )
         self._in: Map[int, frozenset[int]] = Map(_listed(m for found in self._at.values() for m in found if len(m.roots) > 1))
 
     def after(self, graph: Graph, match: Match) -> MatchSet:
-        """The set for `graph`, which is `self.graph.replace(match.edit)`; equal to a full scan of it."""
+        """The set for `graph`, which is `self.graph.replace(match.edit)`; equal to a full scan of it.
+
+        A root is stale for a rule if the edit is within the rule's depth upstream of it. Looked for anew are the matches
+        with a stale root: at that root, at the first roots it may go with, and at those it went with before.
+        """
         made = object.__new__(MatchSet)
         made.graph, made.rules, made.limit = graph, self.rules, self.limit
         made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
-        touched = touched_by(self.graph, graph, match.edit)
-        far = _downstream(graph, touched, self.rules.reach - 1)
-        several = self.rules.several_roots
-        wide = {i for i in _alongside(graph, touched, self.rules.wide_reach) if graph.nodes[i].op in several}
-        for i in (*touched, *match.edit.removed):  # matches with several roots are listed at the first alone
-            wide |= {r for r in self._in.get(i, ()) if r in graph.nodes}
+        depths = self.rules.depths
+        far = _downstream(graph, touched_by(self.graph, graph, match.edit), self.rules.reach - 1)
+        again: dict[int, set[str]] = {i: set() for i in far}
+        read = Matcher(graph)
+        for i, distance in far.items():
+            for rule, k in self.rules.candidates(graph, i):
+                if depths[rule.name] > distance:
+                    if k == 0:
+                        again[i].add(rule.name)
+                    if rule.several:
+                        for first in read.first_roots(rule, k, i):
+                            again.setdefault(first, set()).add(rule.name)
+        removed = set(match.edit.removed)
+        for i in (*far, *removed):
+            for m in (m for first in self._in.get(i, ()) for m in self._at.get(first, ()) if i in m.roots):
+                if i in removed or depths[m.rule.name] > far[i]:
+                    for r in m.roots:  # which may now go with others, or be the first of fewer
+                        if r in graph.nodes:
+                            again.setdefault(r, set()).add(m.rule.name)
         table, listed = self._at.mutate(), self._in.mutate()
-        for i in match.edit.removed:
+        for i in removed:
             table.pop(i, None)
             listed.pop(i, None)
-        for i in sorted(far.keys() | wide):
-            found = self._renewed(graph, i, far.get(i, self.rules.reach + 1), i in wide)
+        for i in sorted(again):
+            found = self._renewed(graph, i, again[i], far)
             if found:
                 table[i] = found
                 for j, roots in _listed(m for m in found if len(m.roots) > 1).items():
@@ -55,18 +75,22 @@ class MatchSet:
         made._at, made._in = table.finish(), listed.finish()
         return made
 
-    def _renewed(self, graph: Graph, i: int, distance: int, wide: bool) -> tuple[Match, ...]:
-        """The matches at node `i`, `distance` uses downstream of the edit: those that may see it found anew, the others kept."""
+    def _renewed(self, graph: Graph, i: int, names: set[str], far: Mapping[int, int]) -> tuple[Match, ...]:
+        """The matches at node `i`: those of the rules in `names` looked for anew, the others kept, none with a stale root."""
         depths, places = self.rules.depths, self.rules.places
-
-        def stale(rule: Rule) -> bool:
-            return depths[rule.name] > distance or (wide and rule.several)
-
-        found = [m for m in self._at.get(i, ()) if not stale(m.rule)]
-        fresh = [m for r in self.rules.candidates(graph, i) if stale(r) for m in matches(r, graph, i)]
-        if not found:
-            return tuple(fresh)
-        return tuple(sorted((*found, *fresh), key=lambda m: places[m.rule.name]))  # stable: matches of one rule keep their order
+        kept: list[Match] = []
+        known: dict[str, dict[tuple[int, ...], Match]] = {}
+        for m in self._at.get(i, ()):
+            name = m.rule.name
+            fresh = all(r in graph.nodes and depths[name] <= far.get(r, depths[name]) for r in m.roots)
+            if fresh:
+                known.setdefault(name, {})[m.nodes] = m
+        for name, held in known.items():
+            if name not in names:
+                kept += held.values()
+        if names:
+            kept += [m for r, k in self.rules.candidates(graph, i) if k == 0 and r.name in names for m in matches(r, graph, i, known.get(r.name))]
+        return tuple(sorted(kept, key=lambda m: places[m.rule.name]))  # stable: matches of one rule keep their order
 
     def __iter__(self) -> Iterator[Match]:
         """The matches, by root id, rules in their order; those past the growth limit or closing a cycle left out."""
@@ -119,19 +143,11 @@ def _downstream(graph: Graph, touched: set[int], reach: int) -> dict[int, int]:
     return far
 
 
-def _alongside(graph: Graph, touched: set[int], reach: int) -> set[int]:
-    """Nodes that share a producer, up to `reach` steps up and down again, with one of `touched`."""
-    up = set(touched)
-    for _ in range(reach):
-        up |= {v.node for i in up for v in graph.nodes[i].reads()}
-    return set(_downstream(graph, up, reach)) if reach else set()
-
-
 def _listed(found: Iterable[Match]) -> dict[int, frozenset[int]]:
-    """Node -> first roots of the matches that hold it."""
+    """Root -> first roots of the matches that have it."""
     table: dict[int, set[int]] = {}
     for m in found:
-        for i in m.nodes:
+        for i in m.roots:
             table.setdefault(i, set()).add(m.root)
     return {i: frozenset(roots) for i, roots in table.items()}
 

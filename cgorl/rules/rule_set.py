@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgorl.ir.graph import Graph
-from cgorl.rules.matcher import may_match
-from cgorl.rules.pattern import operator
+from cgorl.rules.matcher import Around, around, looks_like, may_match
+from cgorl.rules.pattern import Apply, operator
 from cgorl.rules.rule import Rule
 
 ROOM_BYTES = 64 << 20
+
+Place = tuple[Rule, int]
+"""A rule and the number of one of its roots."""
 
 _SIGNATURES = 100_000
 
@@ -34,31 +37,31 @@ class RuleSet:
         return len(self.rules)
 
     @cached_property
-    def by_root(self) -> Mapping[str, tuple[Rule, ...]]:
-        """The rules by the operator at their first root."""
-        index: dict[str, list[Rule]] = defaultdict(list)
+    def by_root(self) -> Mapping[str, tuple[Place, ...]]:
+        """The roots of the rules by operator."""
+        index: dict[str, list[Place]] = defaultdict(list)
         for rule in self.rules:
-            index[operator(rule.source[0]).op].append(rule)
+            for k, root in enumerate(rule.source):
+                index[operator(root).op].append((rule, k))
         return {op: tuple(found) for op, found in index.items()}
 
     @cached_property
-    def _by_signature(self) -> dict[object, tuple[Rule, ...]]:
+    def _by_signature(self) -> dict[tuple[str, Around], tuple[tuple[Rule, int, Apply], ...]]:
         return {}
 
-    def candidates(self, graph: Graph, i: int) -> tuple[Rule, ...]:
-        """The rules that may match at node `i`, by operator and by the operators and constness of its operands."""
+    def candidates(self, graph: Graph, i: int) -> list[Place]:
+        """The rules of which node `i` may be a root, with the root's number, by the operators around it."""
         node = graph.nodes[i]
-        rules = self.by_root.get(node.op) if node.domain == "" else None
-        if not rules or node.constant:
-            return ()
-        nodes = graph.nodes
-        around = tuple(None if v is None else (nodes[v.node].op, nodes[v.node].constant) for v in node.inputs)
-        found = self._by_signature.get((node.op, around))
+        roots = self.by_root.get(node.op) if node.domain == "" else None
+        if not roots or node.constant:
+            return []
+        operands = around(graph, i)
+        found = self._by_signature.get((node.op, operands))
         if found is None:
-            found = tuple(r for r in rules if may_match(r, around))
+            found = tuple((r, k, operator(r.source[k])) for r, k in roots if may_match(r, k, operands))
             if len(self._by_signature) < _SIGNATURES:
-                self._by_signature[node.op, around] = found
-        return found
+                self._by_signature[node.op, operands] = found
+        return [(r, k) for r, k, pattern in found if looks_like(pattern, graph, i)]
 
     @cached_property
     def depths(self) -> Mapping[str, int]:
@@ -74,16 +77,6 @@ class RuleSet:
     def reach(self) -> int:
         """How many operators deep the deepest source is."""
         return max(self.depths.values(), default=0)
-
-    @cached_property
-    def wide_reach(self) -> int:
-        """The same of the rules with several roots, 0 if there are none."""
-        return max((self.depths[r.name] for r in self.rules if r.several), default=0)
-
-    @cached_property
-    def several_roots(self) -> frozenset[str]:
-        """The operators at the first root of rules with several roots."""
-        return frozenset(operator(r.source[0]).op for r in self.rules if r.several)
 
     @cached_property
     def digest(self) -> str:

@@ -93,9 +93,10 @@ class GraphBuilder:
         same: bool = True,
         group: int = 1,
         normed: bool = True,
+        bias: bool = False,
         gain: float = 1.0,
     ) -> Value:
-        """Returns x (N, C, H, W) convolved without bias, weight (channels, C / group, kh, kw).
+        """Returns x (N, C, H, W) convolved, weight (channels, C / group, kh, kw).
 
         Args:
             x: the input.
@@ -106,6 +107,7 @@ class GraphBuilder:
             same: pad kernel // 2 on each side (odd kernels), else no padding.
             group: in how many groups of channels; a divisor of C and of channels.
             normed: a batchnorm follows; the two are scaled for one another. Else the conv alone keeps the mean square.
+            bias: add a bias, `label.bias` (channels,).
             gain: mean square of the output, relative to what keeps it constant from relu to relu.
         """
         kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
@@ -118,7 +120,12 @@ class GraphBuilder:
         attributes = _window((kh, kw), stride, same)
         shape = (x.shape[0], channels, *_sides(x, attributes))
         grouped = {"group": group} if group > 1 else {}
-        return self.node("Conv", [x, self._weight(f"{label}.weight", weight)], shape, label, **attributes, **grouped)
+        weights = [self._weight(f"{label}.weight", weight), *([self.bias(channels, label)] if bias else [])]
+        return self.node("Conv", [x, *weights], shape, label, **attributes, **grouped)
+
+    def bias(self, channels: int, label: str) -> str:
+        """Returns the name of a new bias (channels,), `label.bias`."""
+        return self._weight(f"{label}.bias", self._normal((channels,), 0.2))
 
     def batchnorm(self, x: Value, label: str = "bn", *, gain: float = 1.0, epsilon: float = 1e-5) -> Value:
         """Returns x (N, C, ...) under inference batch normalization; `gain` multiplies the mean square of the result."""
@@ -161,8 +168,7 @@ class GraphBuilder:
         pooled = self.node("GlobalAveragePool", [x], (*x.shape[:2], 1, 1), "avgpool")
         flat = self.node("Flatten", [pooled], x.shape[:2], "flatten", axis=1)
         weight = self._weight("fc.weight", self._normal((classes, channels), math.sqrt(2.0 / channels)))
-        bias = self._weight("fc.bias", self._normal((classes,), 0.2))
-        return self.node("Gemm", [flat, weight, bias], (x.shape[0], classes), "fc", transB=1)
+        return self.node("Gemm", [flat, weight, self.bias(classes, "fc")], (x.shape[0], classes), "fc", transB=1)
 
     def matmul(self, x: Value, features: int, label: str, *, gain: float = 1.0) -> Value:
         """Returns x (..., C) @ weight (C, features)."""
@@ -174,8 +180,7 @@ class GraphBuilder:
         """Returns x (..., C) @ weight (C, features) + bias, as the two nodes `label/matmul` and `label/add`."""
         with self.scope(label):
             product = self.matmul(x, features, "matmul", gain=gain)
-            bias = self._weight("add.bias", self._normal((features,), 0.2))
-            return self.node("Add", [product, bias], product.shape, "add")
+            return self.node("Add", [product, self.bias(features, "add")], product.shape, "add")
 
     def layer_norm(self, x: Value, label: str, *, epsilon: float = 1e-12) -> Value:
         """Returns x (..., C) normalized over its last axis, with scale and bias (C,)."""

@@ -16,12 +16,21 @@ if TYPE_CHECKING:
 # name -> module; the module's function of the same name takes a Generator and keyword parameters.
 _MODULES = {
     "bert": "cgorl.zoo.bert",
+    "inception_e_n": "cgorl.zoo.inception_e_n",
     "inception_v3": "cgorl.zoo.inception_v3",
+    "mobilenet_v2": "cgorl.zoo.mobilenet_v2",
     "nasnet_a": "cgorl.zoo.nasnet_a",
     "nasrnn": "cgorl.zoo.nasrnn",
     "repvgg_a0": "cgorl.zoo.repvgg_a0",
+    "resnet18": "cgorl.zoo.resnet18",
     "resnet50": "cgorl.zoo.resnet50",
+    "resnet_n": "cgorl.zoo.resnet_n",
     "resnext50": "cgorl.zoo.resnext50",
+    "squeezenet1_1": "cgorl.zoo.squeezenet1_1",
+    "transformer_transducer": "cgorl.zoo.transformer_transducer",
+    "vgg19": "cgorl.zoo.vgg19",
+    "vit": "cgorl.zoo.vit",
+    "yolo_csp": "cgorl.zoo.yolo_csp",
 }
 
 
@@ -56,7 +65,7 @@ def build(name: str, *, seed: int = 0, **params: Any) -> onnx.ModelProto:
 
     Args:
         name: one of `names()`.
-        seed: of the weights, at least 0; it gives the same weights at every batch and image size.
+        seed: of the weights, at least 0; it gives the same weights at every batch and image size that their shapes do not depend on.
         params: see `describe(name)`.
 
     Raises:

@@ -23,18 +23,24 @@ COST = Roofline(Device("test", 1e11, 1e10, 0.005, additive=True))
 
 SMALL: dict[str, dict[str, Any]] = {
     "bert": {"layers": 1, "hidden": 32, "heads": 4, "seq": 8},
+    "inception_e_n": {"width": 0.125, "n": 1},
     "inception_v3": {"width": 0.125, "image": 75},
+    "mobilenet_v2": {"width": 0.25, "image": 32},
     "nasnet_a": {"width": 0.0625, "image": 32, "depth": (1, 1, 1)},
     "nasrnn": {"hidden": 16, "length": 2},
     "repvgg_a0": {"width": 0.125, "image": 32},
+    "resnet18": {"width": 0.125, "image": 32},
     "resnet50": {"width": 0.125, "image": 32},
+    "resnet_n": {"width": 0.125, "n": 1},
     "resnext50": {"width": 0.25, "image": 32},
+    "squeezenet1_1": {"width": 0.25, "image": 32},
+    "transformer_transducer": {"audio_layers": 1, "hidden": 32, "heads": 4, "seq": 8, "labels": 4, "intermediate": 32},
+    "vgg19": {"width": 0.0625, "image": 32},
+    "vit": {"layers": 1, "hidden": 32, "heads": 4, "image": 32},
+    "yolo_csp": {"width": 0.0625, "image": 32, "depth": (1, 1, 1, 1)},
 }
 
-HOMELESS = {
-    *("binary-concats-mul", "concat-binaries-mul", "concat-exchange"),
-    *("merge-convs-same-weight", "concat-convs-same-weight", "share-matmul"),
-}
+HOMELESS = {"concat-exchange", "concat-convs-same-weight", "share-matmul"}
 """Rules of which no network is known that holds their pattern; they are here since rules of TASO's do what they do."""
 
 
