@@ -15,6 +15,9 @@ FREE = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dro
 PICKING = frozenset({"Gather", "GatherND", "GatherElements", "Slice"})
 """Operators that read no more of their first operand than they give: a table of embeddings is not read whole."""
 
+READS = {"Conv": 2, "ConvTranspose": 2, "BatchNormalization": 1}
+"""How many operands are read at a price, where not all: what is left out is a number for each channel, as in TASO's list."""
+
 _POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
 _MOVES = frozenset({"Concat", "Split", "Slice", "Pad", "Transpose", "Gather", "GatherND", "GatherElements", "Expand", "Tile", "Cast"})
 

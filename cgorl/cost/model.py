@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cgorl.ir.graph import OUTPUT, Edit, Graph, Use
 from cgorl.ir.node import Node, Value
@@ -17,6 +16,11 @@ class CostError(ValueError):
 class CostModel(Protocol):
     """Estimated run time in milliseconds."""
 
+    @property
+    def digest(self) -> str:
+        """The same for models that give the same prices."""
+        ...
+
     def cost_ms(self, graph: Graph) -> float:
         """The estimate for the whole graph."""
         ...
@@ -29,9 +33,20 @@ class CostModel(Protocol):
         """`cost_ms(graph) - cost_ms(graph.replace(edit))` without building the second: positive is better."""
         ...
 
+    def price(self, graph: Graph, edit: Edit) -> Price:
+        """The gain, and what it rests on: as long as neither edit nor those nodes nor who reads them change, it stands."""
+        ...
+
     def unknown(self, graph: Graph) -> list[str]:
         """Names of the values that `graph` moves without a known size, so that their share of the cost is a guess."""
         ...
+
+
+class Price(NamedTuple):
+    """What an edit gains in ms, and the old nodes round it that this rests on."""
+
+    gain: float
+    rests: frozenset[int] = frozenset()
 
 
 class View(Protocol):
@@ -91,7 +106,8 @@ class After:
                 if u.port == old.port and u.node not in self._dead:
                     self._gained.setdefault(new.node, []).append(Use(new.port, u.node))
         self.settled: dict[int, bool] = {}
-        self._settle(list(self._swap))
+        if any(self.at(new.node).constant for new in edit.rewired.values()):
+            self._settle(list(self._swap))
 
     def _settle(self, stack: list[int]) -> None:
         while stack:
@@ -120,20 +136,16 @@ class After:
         return tuple(u for u in self.graph.users[i] if u.node not in self._dead and u.port not in rewired) + gained
 
 
-def neighbourhood(graph: Graph, edit: Edit, settled: Iterable[int] = ()) -> tuple[set[int], set[int]]:
-    """Nodes whose price may differ, before and after the edit, for prices that look one hop up and down.
-
-    `settled` are further nodes that differ (see `After`).
-    """
-    core = set(settled)
-    for i in edit.removed:
-        core.update(v.node for v in graph.nodes[i].reads())
-    for node in edit.added:
-        core.update(v.node for v in node.reads() if v.node >= 0)
+def border(graph: Graph, edit: Edit) -> tuple[set[int], set[int]]:
+    """Old nodes round the edit: those that may gain or lose a reader by it, and those that read something else after it."""
+    nodes, users = graph.nodes, graph.users
+    givers = {v.node for i in edit.removed for v in nodes[i].reads()}
+    givers.update(v.node for n in edit.added for v in n.reads() if v.node >= 0)
+    readers: set[int] = set()
     for old, new in edit.rewired.items():
-        core.update(u.node for u in graph.users[old.node])
-        core.update(v.node for v in (old, new) if v.node >= 0)
-    core = {i for i in core if i != OUTPUT and not graph.nodes[i].is_constant}
-    wide = core | {u.node for i in core for u in graph.users[i] if u.node != OUTPUT}
-    dead = set(edit.removed)
-    return wide | dead, (wide - dead) | {-2 - k for k in range(len(edit.added))}
+        givers.add(old.node)
+        if new.node >= 0:
+            givers.add(new.node)
+        readers.update(u.node for u in users[old.node] if u.port == old.port)
+    readers.discard(OUTPUT)
+    return givers.difference(edit.removed), readers.difference(edit.removed)
