@@ -74,3 +74,8 @@ _ALL: tuple[Callable[..., None], ...] = (
 )
 
 CONDITIONS: Mapping[str, Callable[..., None]] = {f.__name__: f for f in _ALL}
+
+PLAIN = frozenset(
+    {"zeros", "ones", "spatial_only", "covers", "contains_window", "divides", "identity", "moves", "same_padding", "valid_padding"}
+)
+"""Conditions that look at nothing but the numbers they are given."""

@@ -261,60 +261,6 @@ class Matcher:
             self.why.note(len(nodes), text)
 
 
-Around = tuple[tuple[str, bool, int] | None, ...]
-"""Of each operand of a node: the operator that gives it, whether it is constant, and the first place of the same value."""
-
-
-def around(graph: Graph, i: int) -> Around:
-    """What `may_match` asks about node `i`."""
-    nodes, inputs = graph.nodes, graph.nodes[i].inputs
-    return tuple([None if v is None else (nodes[v.node].op, nodes[v.node].constant, inputs.index(v)) for v in inputs])
-
-
-def may_match(rule: Rule, place: int, operands: Around) -> bool:
-    """Whether root number `place` of the rule may be a node with such operands (an early reject)."""
-    pattern = operator(rule.source[place])
-    fixed = {a.name for c in rule.conditions if c.op == "constant" for a in c.args if isinstance(a, Var)}
-    orders = [operands]
-    if pattern.op in COMMUTATIVE and len(operands) == 2:
-        orders.append(operands[::-1])
-    return any(_fits(pattern.args, order, fixed) for order in orders)
-
-
-def _fits(args: tuple[Term, ...], operands: Sequence[tuple[str, bool, int] | None], fixed: set[str]) -> bool:
-    bound: dict[str, int] = {}
-    for k, term in enumerate(args):
-        if isinstance(term, Each):
-            return all(a is not None and a[0] == term.inner.op for a in operands[k : len(operands) - (len(args) - k - 1)])
-        if isinstance(term, Var) and term.star:
-            return True
-        there = operands[k] if k < len(operands) else None
-        if there is None:
-            if isinstance(term, Apply) or (isinstance(term, Var) and not term.optional):
-                return False
-        elif isinstance(term, Apply):
-            if there[0] != term.op:
-                return False
-        elif isinstance(term, Var) and term.name != "_" and (
-            (term.name in fixed and not there[1]) or bound.setdefault(term.name, there[2]) != there[2]
-        ):
-            return False
-    return True
-
-
-def looks_like(term: Apply, graph: Graph, i: int) -> bool:
-    """Whether the operators at and below node `i` are those of a pattern (an early reject; attributes and names come later)."""
-    node = graph.nodes[i]
-    if node.op != term.op:
-        return False
-    inner = [(k, t) for k, t in enumerate(term.args) if isinstance(t, Apply)]
-    if not inner or any(isinstance(t, Each) or (isinstance(t, Var) and t.star and not t.optional) for t in term.args):
-        return True
-    inputs = node.inputs
-    orders = (inputs, inputs[::-1]) if term.op in COMMUTATIVE and len(inputs) == 2 else (inputs,)
-    return any(all(k < len(o) and (v := o[k]) is not None and looks_like(t, graph, v.node) for k, t in inner) for o in orders)
-
-
 def _variadic(term: Apply, star: int) -> bool:
     """Whether the starred argument takes several operands (in a repeated root it is one operand of each)."""
     return isinstance(term.args[star], Each) or term.op in ("Concat", "Sum", "Max", "Min", "Mean")

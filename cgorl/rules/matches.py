@@ -43,13 +43,13 @@ class MatchSet:
         made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
         depths = self.rules.depths
         far = _downstream(graph, touched_by(self.graph, graph, match.edit), self.rules.reach - 1)
-        again: dict[int, set[str]] = {i: set() for i in far}
+        again: dict[int, set[str]] = {i: set() for i in far if i in self._at}
         read = Matcher(graph)
         for i, distance in far.items():
             for rule, k in self.rules.candidates(graph, i):
                 if depths[rule.name] > distance:
                     if k == 0:
-                        again[i].add(rule.name)
+                        again.setdefault(i, set()).add(rule.name)
                     if rule.several:
                         for first in read.first_roots(rule, k, i):
                             again.setdefault(first, set()).add(rule.name)
@@ -89,7 +89,9 @@ class MatchSet:
             if name not in names:
                 kept += held.values()
         if names:
-            kept += [m for r, k in self.rules.candidates(graph, i) if k == 0 and r.name in names for m in matches(r, graph, i, known.get(r.name))]
+            kept += [
+                m for r, k in self.rules.candidates(graph, i) if k == 0 and r.name in names for m in matches(r, graph, i, known.get(r.name))
+            ]
         return tuple(sorted(kept, key=lambda m: places[m.rule.name]))  # stable: matches of one rule keep their order
 
     def __iter__(self) -> Iterator[Match]:

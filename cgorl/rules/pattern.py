@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 INFIX = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "MatMul": "@"}
@@ -55,6 +55,15 @@ class Apply:
     attrs: tuple[tuple[str, Term], ...] = ()
     rest: str = ""
     label: str = ""
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        """Keeps the hash, which all that is remembered of a term is found by."""
+        object.__setattr__(self, "_hash", hash((self.op, self.args, self.attrs, self.rest, self.label)))
+
+    def __hash__(self) -> int:
+        """The same for equal terms."""
+        return self._hash
 
     @property
     def is_operator(self) -> bool:

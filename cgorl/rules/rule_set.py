@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgorl.ir.graph import Graph
-from cgorl.rules.matcher import Around, around, looks_like, may_match
-from cgorl.rules.pattern import Apply, operator
+from cgorl.rules.look import Look, Names, look_at, may_match, spoken_of
+from cgorl.rules.pattern import operator
 from cgorl.rules.rule import Rule
 
 ROOM_BYTES = 64 << 20
@@ -18,7 +18,7 @@ ROOM_BYTES = 64 << 20
 Place = tuple[Rule, int]
 """A rule and the number of one of its roots."""
 
-_SIGNATURES = 100_000
+_LOOKS = 100_000
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,26 @@ class RuleSet:
         return {op: tuple(found) for op, found in index.items()}
 
     @cached_property
-    def _by_signature(self) -> dict[tuple[str, Around], tuple[tuple[Rule, int, Apply], ...]]:
+    def _names(self) -> Names:
+        return spoken_of(self.rules)
+
+    @cached_property
+    def _by_look(self) -> dict[Look, tuple[Place, ...]]:
         return {}
 
-    def candidates(self, graph: Graph, i: int) -> list[Place]:
-        """The rules of which node `i` may be a root, with the root's number, by the operators around it."""
+    def candidates(self, graph: Graph, i: int) -> tuple[Place, ...]:
+        """The rules of which node `i` may be a root, with the root's number, by how it looks."""
         node = graph.nodes[i]
         roots = self.by_root.get(node.op) if node.domain == "" else None
         if not roots or node.constant:
-            return []
-        operands = around(graph, i)
-        found = self._by_signature.get((node.op, operands))
+            return ()
+        look = look_at(graph, i, self._names)
+        found = self._by_look.get(look)
         if found is None:
-            found = tuple((r, k, operator(r.source[k])) for r, k in roots if may_match(r, k, operands))
-            if len(self._by_signature) < _SIGNATURES:
-                self._by_signature[node.op, operands] = found
-        return [(r, k) for r, k, pattern in found if looks_like(pattern, graph, i)]
+            found = tuple((r, k) for r, k in roots if may_match(r, k, look, self._names))
+            if len(self._by_look) < _LOOKS:
+                self._by_look[look] = found
+        return found
 
     @cached_property
     def depths(self) -> Mapping[str, int]:

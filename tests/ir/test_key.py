@@ -91,7 +91,8 @@ def test_the_key_sees_attributes_contents_and_operators(model: onnx.ModelProto, 
         numbers[rng.integers(len(numbers))].i += 1
         assert load(changed).key != key
     changed = onnx.ModelProto.FromString(model.SerializeToString())
-    weights = [t for t in changed.graph.initializer if t.data_type in (T.FLOAT, T.INT64) and np.prod(t.dims) > 0]
+    read = {name for n in changed.graph.node for name in n.input} | {v.name for v in changed.graph.output}
+    weights = [t for t in changed.graph.initializer if t.name in read and t.data_type in (T.FLOAT, T.INT64) and np.prod(t.dims) > 0]
     if weights:
         t = weights[rng.integers(len(weights))]
         array = nh.to_array(t).copy()
