@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass
+from pathlib import Path
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
+from cgorl.search.random_walk import generator
 from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
-from cgorl.search.state import Best, State, anytime
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +28,33 @@ class Annealing:
     steps: int = 2000
     seed: int = 0
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`."""
-        meter = Meter(budget, listen)
-        rng = random.Random(self.seed)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
 
-        def work(start: State, best: Best) -> str:
-            at = start
-            for k in range(self.steps):
-                if spent := meter.spent():
+        def work(course: Course) -> str:
+            at, told = course.at(), course.memory
+            rng = generator(self.seed, told.get("rng"))
+            for k in range(told.get("step", 0), self.steps):
+                if spent := course.pause(lambda number: {"at": number(at), "step": k, "rng": rng.getstate()}):  # noqa: B023
                     return spent
                 choices = list(at.prices)
                 if not choices:
                     break
-                heat = start.cost_ms * self.hot * (self.cold / self.hot) ** (k / max(1, self.steps - 1))
+                heat = course.start.cost_ms * self.hot * (self.cold / self.hot) ** (k / max(1, self.steps - 1))
                 match = rng.choice(choices)
                 gain = at.gain(match)
                 if gain >= 0 or rng.random() < math.exp(gain / heat):
                     at = at.after(match, meter)
-                    best.offer(at)
+                    course.offer(at)
             return "cooled down"
 
-        return anytime(graph, rules, cost, meter, work)
+        return anytime(graph, rules, cost, meter, work, kept)

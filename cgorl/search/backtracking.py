@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import heapq
+from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
-from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
-from cgorl.search.state import Best, State, anytime
+from cgorl.search.state import State
+from cgorl.search.way import Way
 
-Entry = tuple[float, int, State, list[Match], int, frozenset[Match]]
-"""Cost of the graph to come, minus a serial number, the state it comes from, that state's matches, which one, which sleep."""
+
+class _Entry(NamedTuple):
+    """A rewrite to try: number `k` of the matches, best first, of the graph at the end of `way`, which will cost `cost_ms`.
+
+    Of the matches after it those in `skip` are passed over; those in `asleep` sleep in what it leads to. Sets of matches
+    are bits, by the same numbers.
+    """
+
+    cost_ms: float
+    serial: int
+    way: Way
+    k: int
+    skip: int
+    asleep: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,56 +40,92 @@ class Backtracking:
     The cheapest entry of a queue is expanded; each rewrite of it is queued if its cost is below `alpha` times the best and
     its graph has at most `growth` times the nodes of the first. Graphs are told apart exactly, by key. Rewrites that do not
     touch each other are tried in one order only (sleep sets): largest gain first, which is the cheapest way through them
-    all, so nothing that `alpha` lets pass is lost. Equal costs go to the newest entry. At most `queue` graphs with
-    rewrites left to try are kept, the cheapest. Every expanded graph is remembered.
+    all, so nothing that `alpha` lets pass is lost. Equal costs go to the newest entry.
+
+    Memory: of each expanded graph its key and its last rewrite (about 1 kB), and the `live` most recent whole (about 100 kB
+    each; one that is needed again is made again). The queue has one entry a graph, and at most `queue`, the cheapest.
     """
 
     alpha: float = 1.05
     growth: float = 2.0
     queue: int = 200_000
+    live: int = 1_000
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`."""
-        meter = Meter(budget, listen)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
         limit = self.growth * len(graph.nodes)
-        heap: list[Entry] = []
-        seen: dict[str, tuple[State, frozenset[Match]]] = {}
+        heap: list[_Entry] = []
+        seen: dict[str, tuple[Way, int]] = {}
+        live: OrderedDict[Way, State] = OrderedDict()
         serial = 0
 
-        def push(state: State, order: list[Match], k: int, asleep: frozenset[Match]) -> None:
-            """Queues the first match of `state` from number `k` on that is awake; its turn will queue the next."""
+        def hold(state: State) -> State:
+            live[state.way] = state
+            live.move_to_end(state.way)
+            if len(live) > self.live:
+                live.popitem(last=False)
+            return state
+
+        def push(state: State, k: int, skip: int, asleep: int) -> None:
+            """Queues the first match of `state` from number `k` on that is not skipped; its turn will queue the next."""
             nonlocal serial, heap
-            while k < len(order) and order[k] in asleep:
+            order = state.best_first()
+            while k < len(order) and skip >> k & 1:
                 k += 1
             if k < len(order):
                 serial -= 1
-                heapq.heappush(heap, (state.cost_ms - state.gain(order[k]), serial, state, order, k, asleep))
+                heapq.heappush(heap, _Entry(state.cost_ms - state.gain(order[k]), serial, state.way, k, skip, asleep))
             if len(heap) > self.queue:
                 heap = heapq.nsmallest(self.queue // 2, heap)
 
-        def work(start: State, best: Best) -> str:
-            seen[start.graph.key] = (start, frozenset())
-            push(start, start.best_first(), 0, frozenset())
+        def work(course: Course) -> str:
+            nonlocal serial
+            if told := course.memory:
+                serial = told["serial"]
+                heap.extend(_Entry(c, n, course.way(w), k, int(skip, 16), int(asleep, 16)) for c, n, w, k, skip, asleep in told["heap"])
+                seen.update((key, (course.way(w), int(asleep, 16))) for key, (w, asleep) in told["seen"].items())
+            else:
+                seen[graph.key] = course.start.way, 0
+                push(hold(course.start), 0, 0, 0)
             while heap:
-                if spent := meter.spent():
+                if spent := course.pause(
+                    lambda number: {
+                        "serial": serial,
+                        "heap": [(e.cost_ms, e.serial, number(e.way), e.k, f"{e.skip:x}", f"{e.asleep:x}") for e in heap],
+                        "seen": {key: (number(way), f"{asleep:x}") for key, (way, asleep) in seen.items()},
+                    }
+                ):
                     return spent
-                cost_ms, _, parent, order, k, asleep = heapq.heappop(heap)
-                if cost_ms >= self.alpha * best.state.cost_ms:
+                entry = heapq.heappop(heap)
+                if entry.cost_ms >= self.alpha * course.best.cost_ms:
                     break
-                push(parent, order, k + 1, asleep)
+                parent = hold(course.revived(entry.way, live))
+                order, k = parent.best_first(), entry.k
+                push(parent, k + 1, entry.skip, entry.asleep)
                 child = parent.step(order[k])
                 key = child.graph.key
                 if key in seen:
-                    twin, sleeping = seen[key]
-                    if sleeping:  # reached another way: what slept because of the first way may not sleep any more
-                        seen[key] = (twin, frozenset())
-                        push(twin, [m for m in twin.best_first() if m in sleeping], 0, frozenset())
+                    twin, asleep = seen[key]
+                    if asleep:  # reached another way: what slept because of the first way may not sleep any more
+                        seen[key] = twin, 0
+                        push(hold(course.revived(twin, live)), 0, ~asleep, 0)
                 elif len(child.graph.nodes) <= limit:
-                    child.expand(meter)
-                    best.offer(child)
-                    sleeping = frozenset(m for m in (*asleep, *order[:k]) if m in child.prices)
-                    seen[key] = (child, sleeping)
-                    push(child, child.best_first(), 0, sleeping)
+                    hold(child.expand(meter))
+                    course.offer(child)
+                    tried = entry.asleep | ((1 << k) - 1) & ~entry.skip
+                    sleepers = {m for i, m in enumerate(order) if tried >> i & 1}
+                    asleep = sum(1 << i for i, m in enumerate(child.best_first()) if m in sleepers)
+                    seen[key] = child.way, asleep
+                    push(child, 0, asleep, asleep)
             return "queue empty"
 
-        return anytime(graph, rules, cost, meter, work)
+        return anytime(graph, rules, cost, meter, work, kept)

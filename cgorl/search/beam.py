@@ -4,46 +4,65 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from pathlib import Path
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
-from cgorl.search.state import Best, State, anytime
 
 
 @dataclass(frozen=True, slots=True)
 class Beam:
     """Expands the `width` cheapest distinct graphs that are one rewrite further, again and again (0: all of them).
 
-    Stops after `patience` depths without a better graph. Memory: the graphs of two depths.
+    Stops after `patience` depths without a better graph. Memory: the graphs of two depths, and the keys of all.
     """
 
     width: int = 8
     patience: int = 8
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`."""
-        meter = Meter(budget, listen)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
 
-        def work(start: State, best: Best) -> str:
-            level, seen, waited = [start], {graph.key}, 0
+        def work(course: Course) -> str:
+            told = course.memory
+            level = [course.state(n) for n in told["level"]] if told else [course.start]
+            wider = [course.state(n) for n in told["wider"]] if told else []
+            seen = set(told["seen"]) if told else {graph.key}
+            waited, better = told.get("waited", 0), told.get("better", False)
             while level and waited < self.patience:
                 moves = ((s.cost_ms - s.gain(m), k, s, m) for k, (s, m) in enumerate((s, m) for s in level for m in s.best_first()))
                 heap = list(moves)
                 heapq.heapify(heap)
-                level, better = [], False
-                while heap and (self.width == 0 or len(level) < self.width):
-                    if spent := meter.spent():
+                while heap and (self.width == 0 or len(wider) < self.width):
+                    if spent := course.pause(
+                        lambda number: {
+                            **{"level": [number(s) for s in level], "wider": [number(s) for s in wider]},  # noqa: B023
+                            **{"seen": sorted(seen), "waited": waited, "better": better},  # noqa: B023
+                        }
+                    ):
                         return spent
                     _, _, parent, match = heapq.heappop(heap)
                     child = parent.step(match)
                     if child.graph.key in seen:
                         continue
                     seen.add(child.graph.key)
-                    level.append(child.expand(meter))
-                    better |= best.offer(child)
-                waited = 0 if better else waited + 1
+                    wider.append(child.expand(meter))
+                    better |= course.offer(child)
+                level, wider = wider, []
+                waited, better = 0 if better else waited + 1, False
             return "no graph left" if not level else "no better graph"
 
-        return anytime(graph, rules, cost, meter, work)
+        return anytime(graph, rules, cost, meter, work, kept)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
-from cgorl.search.state import Best, State, anytime
 
 COMPLETE = "optimum: every reachable graph was seen"
 
@@ -20,23 +22,37 @@ class Exhaustive:
 
     growth: float = 2.0
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`. `stopped` is COMPLETE if nothing was left out but what `growth` forbids."""
-        meter = Meter(budget, listen)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
         limit = self.growth * len(graph.nodes)
 
-        def work(start: State, best: Best) -> str:
-            waiting, seen = deque([start]), {graph.key}
+        def work(course: Course) -> str:
+            told = course.memory
+            waiting = deque(course.state(n) for n in told["waiting"]) if told else deque([course.start])
+            seen, first = set(told["seen"]) if told else {graph.key}, told.get("next", 0)
             while waiting:
-                state = waiting.popleft()
-                for m in state.prices:
-                    if spent := meter.spent():
+                state = waiting[0]
+                for k, m in enumerate(tuple(state.prices)[first:], start=first):
+                    if spent := course.pause(
+                        lambda number: {"waiting": [number(s) for s in waiting], "next": k, "seen": sorted(seen)}  # noqa: B023
+                    ):
                         return spent
                     child = state.step(m)
                     if child.graph.key not in seen and len(child.graph.nodes) <= limit:
                         seen.add(child.graph.key)
                         waiting.append(child.expand(meter))
-                        best.offer(child)
-            return COMPLETE
+                        course.offer(child)
+                waiting.popleft()
+                first = 0
+            return meter.spent() or COMPLETE
 
-        return anytime(graph, rules, cost, meter, work)
+        return anytime(graph, rules, cost, meter, work, kept)

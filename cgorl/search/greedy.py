@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
-from cgorl.search.state import Best, State, anytime
+from cgorl.search.state import State
 
 
 def fewer(state: State, match: Match) -> int:
@@ -32,21 +35,29 @@ class Greedy:
         if not isinstance(self.least_ms, int | float) or self.least_ms < 0:
             raise SearchError(f"least_ms must be a number of at least 0, not {self.least_ms!r}")
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`. Where a limit cuts a listing short, the best of what was priced is taken."""
-        meter = Meter(budget, listen)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
 
-        def work(start: State, best: Best) -> str:
-            state = start
+        def work(course: Course) -> str:
+            state = course.at()
             while state.prices:
                 match = max(state.prices, key=lambda m: (round(state.gain(m), 12), fewer(state, m)))  # the first of equals
                 if state.gain(match) <= self.least_ms and not (state.gain(match) > -1e-12 and fewer(state, match) > 0):
                     break
-                stopped = meter.spent()
+                stopped = course.pause(lambda number: {"at": number(state)})  # noqa: B023
                 state = state.step(match) if stopped else state.after(match, meter)
-                best.offer(state)
+                course.offer(state)
                 if stopped:
                     return stopped
             return meter.spent() or "no rewrite gains"
 
-        return anytime(graph, rules, cost, meter, work)
+        return anytime(graph, rules, cost, meter, work, kept)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from cgorl.cost.model import CostModel
+from cgorl.cost.model import CostModel, Price
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
-from cgorl.search.state import Best, Price, State, anytime
+from cgorl.search.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,37 +25,59 @@ class Lookahead:
     steps: int = 3
     least_ms: float = 1e-9
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`."""
-        meter = Meter(budget, listen)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
 
-        def deepest(state: State, left: int, best: Best) -> State:
+        def deepest(parent: State, state: State, left: int, course: Course) -> State:
             """The cheapest state that up to `left` more steps lead to, each made possible or changed by the one before."""
             found = state
-            assert state.parent is not None
             for m in state.best_first() if left else ():
-                if m not in state.parent.prices and not meter.spent():
+                if m not in parent.prices and not meter.spent():
                     child = state.after(m, meter)
-                    best.offer(child)
-                    found = min(found, deepest(child, left - 1, best), key=lambda s: s.cost_ms)
+                    course.offer(child)
+                    found = min(found, deepest(state, child, left - 1, course), key=lambda s: s.cost_ms)
             return found
 
-        def work(start: State, best: Best) -> str:
-            at = start
+        def work(course: Course) -> str:
+            at, told = course.at(), course.memory
             known: dict[Match, tuple[float, Price]] = {}  # what the best sequence behind a match gains, as long as all is as it was
-            while True:
-                top, chosen = self.least_ms, None
-                for m in at.best_first():
-                    if spent := meter.spent():
-                        return spent
-                    if m not in known or known[m][1] is not at.prices[m]:
-                        child = at.after(m, meter)
-                        best.offer(child)
-                        known[m] = at.cost_ms - deepest(child, self.steps - 1, best).cost_ms, at.prices[m]
-                    if known[m][0] > top:
-                        top, chosen = known[m][0], m
-                if chosen is None:
-                    return "no sequence gains"
-                at = deepest(at.after(chosen, meter), self.steps - 1, best)
+            for m, gain in zip(at.best_first(), told.get("known", ()), strict=False):
+                if gain is not None:
+                    known[m] = gain, at.prices[m]
+            first, top, chosen = told.get("next", 0), told.get("top", self.least_ms), told.get("chosen", -1)
 
-        return anytime(graph, rules, cost, meter, work)
+            def gain_of(m: Match) -> float | None:
+                return known[m][0] if m in known and known[m][1] is at.prices[m] else None
+
+            while True:
+                order = at.best_first()
+                for k in range(first, len(order)):
+                    m = order[k]
+                    if spent := course.pause(
+                        lambda number: {
+                            **{"at": number(at), "next": k, "top": top, "chosen": chosen},  # noqa: B023
+                            "known": [gain_of(m) for m in order],  # noqa: B023
+                        }
+                    ):
+                        return spent
+                    if gain_of(m) is None:
+                        child = at.after(m, meter)
+                        course.offer(child)
+                        known[m] = at.cost_ms - deepest(at, child, self.steps - 1, course).cost_ms, at.prices[m]
+                    if known[m][0] > top:
+                        top, chosen = known[m][0], k
+                if chosen < 0:
+                    return meter.spent() or "no sequence gains"
+                at = deepest(at, at.after(order[chosen], meter), self.steps - 1, course)
+                first, top, chosen = 0, self.least_ms, -1
+
+        return anytime(graph, rules, cost, meter, work, kept)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
+from cgorl.search.checkpoint import Checkpoint
+from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
-from cgorl.search.state import Best, State, anytime
+
+
+def generator(seed: int, state: Any) -> random.Random:
+    """Random numbers from a seed, or from where a checkpoint left off."""
+    rng = random.Random(seed)
+    if state is not None:
+        version, numbers, gauss = state
+        rng.setstate((version, tuple(numbers), gauss))
+    return rng
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +32,33 @@ class RandomWalk:
     walks: int = 20
     seed: int = 0
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
         """Runs the search; see `Searcher`."""
-        meter = Meter(budget, listen)
-        rng = random.Random(self.seed)
+        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
 
-        def work(start: State, best: Best) -> str:
-            for _ in range(self.walks):
-                at = start
-                for _ in range(self.horizon):
-                    if spent := meter.spent():
+        def work(course: Course) -> str:
+            at, told = course.at(), course.memory
+            rng = generator(self.seed, told.get("rng"))
+            first = told.get("step", 0)
+            for walk in range(told.get("walk", 0), self.walks):
+                for k in range(first, self.horizon):
+                    if spent := course.pause(
+                        lambda number: {"at": number(at), "walk": walk, "step": k, "rng": rng.getstate()}  # noqa: B023
+                    ):
                         return spent
                     if not at.prices:
                         break
                     at = at.after(rng.choice(list(at.prices)), meter)
-                    best.offer(at)
+                    course.offer(at)
+                first, at = 0, course.start
             return "all walks walked"
 
-        return anytime(graph, rules, cost, meter, work)
+        return anytime(graph, rules, cost, meter, work, kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from cgorl.cost.model import CostModel
@@ -63,19 +64,33 @@ class SearchResult:
 class Searcher(Protocol):
     """graph -> the best equivalent graph found within the budget; anytime: an interrupt gives the best so far."""
 
-    def __call__(self, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None) -> SearchResult:
-        """Runs the search."""
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
+        """Runs the search; with a checkpoint, goes on from there if the file exists (what was spent counts), and keeps it up to date."""
         ...
 
 
 class Meter:
-    """Counts what a search spends and says when a budget is used up."""
+    """Counts what a search spends and says when a budget is used up. `whole`: nothing has been left out for want of it yet."""
 
     def __init__(self, budget: Budget, listen: Listener | None) -> None:
         """Starts the clock."""
         self.budget, self._listen = budget, listen
         self._start = time.monotonic()
         self.expansions = self.evaluations = 0
+        self.whole = True
+
+    def resume(self, expansions: int, evaluations: int, seconds: float) -> None:
+        """Counts on from what was spent before."""
+        self.expansions, self.evaluations = expansions, evaluations
+        self._start = time.monotonic() - seconds
 
     @property
     def seconds(self) -> float:
@@ -83,6 +98,12 @@ class Meter:
         return time.monotonic() - self._start
 
     def spent(self) -> str:
+        """As `limit`, asked by who leaves something out if there is one."""
+        limit = self.limit()
+        self.whole = self.whole and not limit
+        return limit
+
+    def limit(self) -> str:
         """The name of the limit that is reached; empty while there is room."""
         b = self.budget
         if b.seconds is not None and self.seconds >= b.seconds:

@@ -2,60 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from typing import TypeAlias
+import math
+from collections.abc import Mapping
 
-from cgorl.cost.model import CostModel, neighbourhood
-from cgorl.ir.graph import OUTPUT, Edit, Graph
+from cgorl.cost.model import CostModel, Price
+from cgorl.ir.graph import Graph
 from cgorl.rules.matches import MatchSet, touched_by
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.searcher import Meter, SearchResult
-from cgorl.search.trace import Step
-
-Price: TypeAlias = tuple[float, frozenset[int]]
-"""What a match gains, and the nodes that this depends on."""
+from cgorl.search.searcher import Meter
+from cgorl.search.way import Way
 
 
 class State:
-    """One distinct graph: its matches priced, its cost, and the match that led to it from `parent`."""
+    """One graph, its cost, the way that led to it and, once it is expanded, its matches priced."""
 
-    __slots__ = ("_cost", "cost_ms", "depth", "found", "graph", "match", "parent", "prices")
+    __slots__ = ("_cost", "_from", "_order", "found", "graph", "prices", "way")
 
-    depth: int
+    found: MatchSet
 
-    def __init__(self, found: MatchSet, cost: CostModel, cost_ms: float, parent: State | None, match: Match | None) -> None:
-        """A state whose matches are not priced yet."""
-        self.graph, self.found, self._cost, self.cost_ms = found.graph, found, cost, cost_ms
-        self.parent, self.match = parent, match
-        self.depth = 0 if parent is None else parent.depth + 1
+    def __init__(self, graph: Graph, cost: CostModel, way: Way, origin: tuple[State, Match] | None = None) -> None:
+        """A state that is not expanded: enough to know its graph and key. `origin` is what it came from."""
+        self.graph, self._cost, self.way, self._from = graph, cost, way, origin
         self.prices: dict[Match, Price] = {}
+        self._order: tuple[Match, ...] | None = None
 
     @classmethod
     def start(cls, graph: Graph, rules: RuleSet, cost: CostModel, meter: Meter) -> State:
-        """The state that a search begins with, priced."""
-        return cls(MatchSet(graph, rules), cost, cost.cost_ms(graph), None, None).expand(meter)
+        """The state that a search begins with, expanded."""
+        made = cls(graph, cost, Way(cost.cost_ms(graph)))
+        made.found = MatchSet(graph, rules)
+        return made._priced(meter, {}, set())
+
+    @property
+    def cost_ms(self) -> float:
+        """What the graph costs."""
+        return self.way.cost_ms
 
     def step(self, match: Match) -> State:
-        """The state after `match`, not priced yet: enough to know its graph and key."""
-        graph = self.graph.replace(match.edit)
-        return State(self.found.after(graph, match), self._cost, self.cost_ms - self.prices[match][0], self, match)
+        """The state after `match`, not expanded."""
+        way = Way(self.cost_ms - self.prices[match].gain, self.way, match.rule, match.nodes)
+        return State(self.graph.replace(match.edit), self._cost, way, (self, match))
 
     def expand(self, meter: Meter) -> State:
-        """Itself with its matches priced (as many as the budget allows); those far from the last edit keep their price."""
+        """Itself with its matches listed and priced (as many as the budget allows); those far from the last edit keep their price."""
+        if self._from is None or meter.spent():
+            return self
+        parent, match = self._from
+        self._from = None  # so that the graphs passed through are not all kept
+        self.found = parent.found.after(self.graph, match)
+        touched = touched_by(parent.graph, self.graph, match.edit) | set(match.edit.removed)
+        return self._priced(meter, parent.prices, touched)
+
+    def _priced(self, meter: Meter, old: Mapping[Match, Price], touched: set[int]) -> State:
         if meter.spent():
             return self
-        old: dict[Match, Price] = {}
-        touched: set[int] = set()
-        if self.parent is not None and self.match is not None:
-            old, edit = self.parent.prices, self.match.edit
-            touched = touched_by(self.parent.graph, self.graph, edit) | set(edit.removed)
+        limit = math.inf if meter.budget.evaluations is None else meter.budget.evaluations
         for m in self.found:
-            if meter.spent():
+            if meter.evaluations >= limit:
+                meter.whole = False
                 break
             known = old.get(m)
-            self.prices[m] = known if known is not None and touched.isdisjoint(known[1]) else self._price(m.edit)
+            if known is None or not touched.isdisjoint(known.rests):
+                if meter.spent():
+                    break
+                known = self._cost.price(self.graph, m.edit)
+            self.prices[m] = known
             meter.evaluations += 1
         meter.expansions += 1
         return self
@@ -66,73 +78,10 @@ class State:
 
     def gain(self, match: Match) -> float:
         """What `match` saves, in ms."""
-        return self.prices[match][0]
+        return self.prices[match].gain
 
-    def best_first(self) -> list[Match]:
+    def best_first(self) -> tuple[Match, ...]:
         """The matches, largest gain first; equal gains in the order of the listing."""
-        return sorted(self.prices, key=lambda m: -self.prices[m][0])
-
-    def _price(self, edit: Edit) -> Price:
-        near, _ = neighbourhood(self.graph, edit)
-        nodes, users = self.graph.nodes, self.graph.users
-        wide = set(near)
-        for i in near:
-            wide.update(v.node for v in nodes[i].reads())
-            wide.update(u.node for u in users[i])
-        wide.discard(OUTPUT)
-        return self._cost.gain(self.graph, edit), frozenset(wide)
-
-    def path(self) -> list[State]:
-        """The states from the start to this one."""
-        found: list[State] = []
-        at: State | None = self
-        while at is not None:
-            found.append(at)
-            at = at.parent
-        return found[::-1]
-
-    def trace(self) -> tuple[Step, ...]:
-        """The rewrites that lead here."""
-        path = self.path()
-        return tuple(
-            Step(b.match, tuple(range(a.graph.next_id, b.graph.next_id)), a.cost_ms, b.cost_ms)
-            for a, b in pairwise(path)
-            if b.match is not None
-        )
-
-
-class Best:
-    """The best state so far, kept through interrupts."""
-
-    def __init__(self, state: State, meter: Meter) -> None:
-        """Begins with `state`."""
-        self.state, self._meter = state, meter
-
-    def offer(self, state: State) -> bool:
-        """Takes `state` if it is better; tells the listener either way."""
-        better = state.cost_ms < self.state.cost_ms - 1e-12 or (
-            state.cost_ms < self.state.cost_ms + 1e-12 and len(state.graph.nodes) < len(self.state.graph.nodes)
-        )
-        if better:
-            self.state = state
-        self._meter.tell(self.state.cost_ms, self.state.depth)
-        return better
-
-
-def anytime(graph: Graph, rules: RuleSet, cost: CostModel, meter: Meter, work: Callable[[State, Best], str]) -> SearchResult:
-    """The result of a search from `graph`: `work` offers states to the best and says what stopped it; an interrupt keeps the best."""
-    initial = cost.cost_ms(graph)
-    best: Best | None = None
-    try:
-        start = State.start(graph, rules, cost, meter)
-        best = Best(start, meter)
-        best.offer(start)
-        stopped = work(start, best)
-    except KeyboardInterrupt:
-        stopped = "interrupted"
-    if best is None:
-        return SearchResult(graph, initial, initial, (), meter.expansions, meter.evaluations, meter.seconds, stopped)
-    end = best.state
-    return SearchResult(
-        end.graph, cost.cost_ms(end.graph), initial, end.trace(), meter.expansions, meter.evaluations, meter.seconds, stopped
-    )
+        if self._order is None:
+            self._order = tuple(sorted(self.prices, key=lambda m: -self.prices[m].gain))
+        return self._order

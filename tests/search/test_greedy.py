@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cgorl.cost.model import Price
 from cgorl.ir.graph import Graph
 from cgorl.rules.matches import MatchSet
 from cgorl.search.greedy import Greedy
@@ -79,12 +80,12 @@ class Slow:
     def __init__(self, seconds: float = 0.0, interrupt: int = -1) -> None:
         self.inner, self.seconds, self.interrupt, self.asked = cost(), seconds, interrupt, 0
 
-    def gain(self, graph: Graph, edit: Any) -> float:
+    def price(self, graph: Graph, edit: Any) -> Price:
         self.asked += 1
         time.sleep(self.seconds)
         if self.asked == self.interrupt:
             raise KeyboardInterrupt
-        return self.inner.gain(graph, edit)
+        return self.inner.price(graph, edit)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -96,7 +97,7 @@ def test_seconds_end_a_long_listing() -> None:
     assert run(small("inception_v3"), Budget(seconds=0)).trace == ()
 
 
-@pytest.mark.parametrize("at", [1, 8, 20])
+@pytest.mark.parametrize("at", [1, 4, 8])
 def test_an_interrupt_gives_the_best_so_far(at: int) -> None:
     g = small("repvgg_a0")
     found = run(g, Budget(), Slow(interrupt=at))

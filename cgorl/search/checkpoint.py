@@ -1,0 +1,117 @@
+"""Checkpoint: a file from which a search goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgorl.cost.model import CostModel
+from cgorl.ir.graph import Graph
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.searcher import Meter, SearchError
+from cgorl.search.way import Way
+
+if TYPE_CHECKING:
+    from cgorl.search.state import State
+
+
+class CheckpointError(SearchError):
+    """A checkpoint that cannot be read or written, or is of another search; the message names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a checkpoint says: what was spent, the best way, what ended the search if it had, and its memory."""
+
+    expansions: int
+    evaluations: int
+    seconds: float
+    best: int
+    ended: str
+    memory: Mapping[str, Any]
+    ways: list[Way]
+
+
+class Checkpoint:
+    """Keeps a search in `path`, at most once in `every` seconds and where its budget ends; JSON, written whole or not at all."""
+
+    def __init__(self, path: Path, searcher: object, every: float = 10.0) -> None:
+        """For a search by `searcher`, whose parameters are part of what must be the same."""
+        self.path, self._method, self._every = path, repr(searcher), every
+        self._about: dict[str, str] = {}
+        self._rules: RuleSet = RuleSet()
+        self._saved = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save again."""
+        return time.monotonic() - self._saved >= self._every
+
+    def load(self, graph: Graph, rules: RuleSet, cost: CostModel) -> Record | None:
+        """What the file says of a search from `graph`; None if there is no file yet. Raises CheckpointError."""
+        self._about = {"search": self._method, "graph": graph.key, "rules": rules.digest, "cost": cost.digest}
+        self._rules = rules
+        if not self.path.exists():
+            return None
+        try:
+            told = json.loads(self.path.read_text())
+            about = told["about"]
+        except (OSError, ValueError, LookupError, TypeError) as e:
+            raise CheckpointError(
+                f"'{self.path}' is no checkpoint of a search: {e}; name another file, or delete it to begin anew"
+            ) from None
+        for what, now in self._about.items():
+            if about.get(what) != now:
+                raise CheckpointError(
+                    f"'{self.path}' is of a search with another {what}: name another file, or delete it to begin anew"
+                    + (f" (there {about.get(what)}, here {now})" if what == "search" else "")
+                )
+        try:
+            by_name = {r.name: r for r in rules}
+            ways = [Way(cost.cost_ms(graph))]
+            for before, rule, nodes, cost_ms in told["ways"]:
+                ways.append(Way(cost_ms, ways[before], by_name[rule], tuple(nodes)))
+            spent = told["spent"]
+            return Record(spent["expansions"], spent["evaluations"], spent["seconds"], told["best"], told["ended"], told["memory"], ways)
+        except (LookupError, TypeError, ValueError) as e:
+            raise CheckpointError(f"'{self.path}' is damaged ({e!r}): delete it to begin anew") from None
+
+    def save(self, meter: Meter, best: Way, memory: Callable[[Callable[[State | Way], int]], dict[str, Any]], ended: str = "") -> None:
+        """Writes the file. Raises CheckpointError."""
+        numbers: dict[Way, int] = {}
+        ways: list[tuple[int, str, tuple[int, ...], float]] = []
+
+        def number(at: State | Way) -> int:
+            way = at if isinstance(at, Way) else at.way
+            steps = []
+            while way.before is not None and way not in numbers:
+                steps.append(way)
+                way = way.before
+            for step in reversed(steps):
+                assert step.before is not None and step.rule is not None
+                ways.append((numbers.get(step.before, 0), step.rule.name, step.nodes, step.cost_ms))
+                numbers[step] = len(ways)
+            return numbers.get(at if isinstance(at, Way) else at.way, 0)
+
+        told = {
+            "about": self._about,
+            "spent": {"expansions": meter.expansions, "evaluations": meter.evaluations, "seconds": meter.seconds},
+            "best": number(best),
+            "ended": ended,
+            "memory": memory(number),
+            "ways": ways,
+        }
+        part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(told, separators=(",", ":")))
+            part.replace(self.path)
+        except OSError as e:
+            part.unlink(missing_ok=True)
+            raise CheckpointError(f"cannot write the checkpoint '{self.path}': {e.strerror or e}") from None
+        self._saved = time.monotonic()
