@@ -5,8 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # A stamp says that a set of extras is wholly installed, in this folder and for this content of the two files.
 PINS   := $(shell { cat constraints.txt pyproject.toml; pwd -P; } | cksum | cut -d ' ' -f 1)
-BASE   := $(VENV)/.base-$(PINS)
-DEV    := $(VENV)/.dev-$(PINS)
+BASE   := $(VENV)/.report-$(PINS)
+DEV    := $(VENV)/.dev,report-$(PINS)
 LAB    := $(VENV)/.lab-$(PINS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -20,9 +20,10 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile
 	@echo "PYTHON=python3.12 chooses the interpreter of a new .venv; ARGS=... is passed to pytest, optimize.py or jupyter."
 
-demo: $(BASE) ## optimize a real network, repvgg_a0, and show the result (written to runs/demo)
+demo: $(BASE) ## optimize two real networks, one where greed is enough and one where search beats it (written to runs/demo)
 	@mkdir -p runs/demo
 	$(BIN)/python scripts/optimize.py model=repvgg_a0 output=runs/demo/repvgg_a0.onnx $(ARGS)
+	$(BIN)/python scripts/optimize.py model=squeezenet1_1 zoo.image=128 device=v100 search=backtracking versus=greedy output=runs/demo/squeezenet1_1.onnx $(ARGS)
 
 test: $(DEV) ## run the test suite, without the slow tests
 	$(BIN)/python -m pytest -n 2 -m 'not slow' $(ARGS)
@@ -55,6 +56,6 @@ $(VENV)/.%-$(PINS):
 	fi
 	@echo "installing cgorl ($*) from the pinned constraints: about a minute the first time"
 	@touch $(VENV)/.unfinished
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.$(if $(filter base,$*),,[$*])'
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[$*]'
 	@rm -f $(VENV)/.unfinished $(VENV)/.$*-*
 	@touch $@

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cgorl.certificate.equivalence import Equivalence
+    from cgorl.evaluation.run import Evaluation
     from cgorl.ir.graph import Graph
     from cgorl.pipeline import Outcome
 
-__all__ = ["load", "optimize", "save", "verify"]
+__all__ = ["evaluate", "load", "optimize", "save", "verify"]
 
 
 def load(model: str | Path, **zoo: Any) -> Graph:
@@ -43,6 +44,16 @@ def optimize(model: str | Path | Graph, dims: dict[str, int] | None = None, **ch
     graph = None if isinstance(model, str | Path) else model
     cfg = config.load_config("optimize", values={**choices, "dims": dims or {}, "model": model if graph is None else "graph"})
     return jobs.optimize(cfg, graph)
+
+
+def evaluate(*overrides: str) -> Evaluation:
+    """Searches compared: `.results` (a row a job) and `.curves` as pandas frames, of keys with one or several values.
+
+    As on the command line: `evaluate("model=bert,nasrnn", "search=greedy,beam,annealing", "seed=1,2,3", "seconds=10")`.
+    """
+    from cgorl.evaluation import run
+
+    return run.evaluate(overrides)
 
 
 def verify(a: str | Path | Graph, b: str | Path | Graph, dims: dict[str, int] | None = None) -> Equivalence:

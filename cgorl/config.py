@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, QuotedString
 from hydra.errors import HydraException, InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -23,14 +26,19 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 
 _PATHS = ("model", "output", "runs")
 _OPEN = ("dims", "zoo")
-_NEEDED = {"optimize": ("model",)}
+_EXPERIMENT = "experiment"
+_NEEDED = {"optimize": ("model",), "evaluate": ("model",)}
 
 
 class ConfigError(ValueError):
     """A configuration that cannot be composed; the message names the key and what would do."""
 
 
-def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> DictConfig:
+Memo = dict[tuple[str, ...], Any]
+"""What calls of `load_config` one after another may share, so that only different choices are composed anew."""
+
+
+def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, Any] | None = None, memo: Memo | None = None) -> DictConfig:
     """The configuration `conf/<name>.yaml` with overrides such as `search=greedy` or `dims.batch=8`.
 
     Paths (`model`, `output`, `runs`) are taken literally, whatever characters they hold; `dims.` and `zoo.` take any name.
@@ -57,10 +65,13 @@ def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, A
         if key not in groups():
             found[key] = _literal(str(given)) if key in _PATHS and given is not None else given
     try:
-        GlobalHydra.instance().clear()
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            cfg = compose(name, overrides=plain)
-        OmegaConf.resolve(cfg)
+        memo = {} if memo is None else memo
+        if (name, *plain) not in memo:
+            GlobalHydra.instance().clear()
+            with initialize_config_dir(str(CONF), version_base="1.3"):
+                memo[name, *plain] = compose(name, overrides=plain)
+            OmegaConf.resolve(memo[name, *plain])
+        cfg: DictConfig = deepcopy(memo[name, *plain])
         for key, given in found.items():
             OmegaConf.update(cfg, key, given, force_add=key in _OPEN)
     except (HydraException, OmegaConfBaseException, ValueError) as e:  # hydra raises a bare ValueError for a group that is null
@@ -69,6 +80,62 @@ def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, A
         if OmegaConf.is_missing(cfg, key) or (key in _NEEDED.get(name, ()) and not cfg[key]):
             raise ConfigError(f"'{key}' must be given, as {key}=...")
     return cfg
+
+
+def several(key: str, value: str) -> Iterator[str]:
+    """The values that the `value` of `key` stands for: one, or those that Hydra takes for a sweep.
+
+    That is `a,b`, `range(1,4)`, `choice(a,b)`, and of a group `glob(*)`. Brackets and quotes hold one value together, and so
+    does a file of just that name. Raises ConfigError.
+    """
+    if not re.search(r"[,(]", value) or (key in _PATHS and Path(value).exists()):
+        yield value
+        return
+    try:
+        [parsed] = OverridesParser.create().parse_overrides([f"v={value}"])
+    except HydraException:
+        if key in _PATHS:
+            raise ConfigError(f"the paths in '{key}={value}' cannot be told apart: put each into quotes") from None
+        yield value  # what cannot be read is said where it is used
+        return
+    if not parsed.is_sweep_override():
+        yield str(parsed.value()) if key in _PATHS else value
+    elif isinstance(glob := parsed.value(), Glob):
+        yield from glob.filter(groups().get(key, []))
+    elif key in _PATHS:
+        yield from map(str, parsed.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v))
+    else:
+        yield from parsed.sweep_string_iterator()
+
+
+def defaults(name: str) -> dict[str, str]:
+    """The choice of each group that `conf/<name>.yaml` makes by itself."""
+    listed = plain(OmegaConf.load(CONF / f"{name}.yaml"))["defaults"]
+    return {k: v for entry in listed if isinstance(entry, dict) for k, v in entry.items()}
+
+
+def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The keys of `conf/experiment/<choice>.yaml`, those overrides that name one of them applied, and the other overrides.
+
+    Raises ConfigError.
+    """
+    there = sorted(f.stem for f in (CONF / _EXPERIMENT).glob("*.yaml"))
+    if choice not in there:
+        raise ConfigError(f"there is no experiment={choice}; there is {', '.join(there)}")
+    own = OmegaConf.load(CONF / _EXPERIMENT / f"{choice}.yaml")
+    left = []
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if key.partition(".")[0] not in own:
+            left.append(text)
+            continue
+        if OmegaConf.select(own, key) is None:
+            group, _, inner = key.partition(".")
+            known = OmegaConf.select(own, group)
+            near = difflib.get_close_matches(inner, map(str, known), 1) if isinstance(known, DictConfig) else []
+            raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{group}.{near[0]}'?" if near else ""))
+        OmegaConf.update(own, key, _literal(value) if key in _PATHS else _value(text, value))
+    return plain(own), left
 
 
 def check(options: Mapping[str, Any]) -> None:
@@ -135,7 +202,14 @@ def usage(name: str) -> str:
 
 def groups() -> dict[str, list[str]]:
     """The choices of each configuration group."""
-    return {p.name: sorted(f.stem for f in p.glob("*.yaml")) for p in sorted(CONF.iterdir()) if p.is_dir()}
+    folders = (p for p in sorted(CONF.iterdir()) if p.is_dir() and p.name != _EXPERIMENT)
+    return {p.name: sorted(f.stem for f in p.glob("*.yaml")) for p in folders}
+
+
+def has(group: str, choice: str, key: str) -> bool:
+    """Whether a choice of a group has a key; true of a choice that there is not, which is said elsewhere."""
+    file = CONF / group / f"{choice}.yaml"
+    return not file.is_file() or key.partition(".")[0] in _keys(file)
 
 
 def build(node: Any, **more: Any) -> Any:

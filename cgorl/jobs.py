@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -50,6 +51,7 @@ def load(cfg: Any) -> Graph:
     """
     options: Mapping[str, Any] = config.plain(cfg)
     parts(cfg)
+    _rival(options)
     _check_output(options["output"])
     return pipeline.load_model(options["model"], options["zoo"])
 
@@ -83,28 +85,36 @@ def _check_output(output: str | None) -> None:
 def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tracker: Tracker | None = None) -> Outcome:
     """The outcome of the job that `cfg` (conf/optimize.yaml) describes; `graph` stands in for `model`.
 
-    Saves to `output` if that is given. With a tracker, metrics, trace, ledger and summary go to its folder; the trace also
-    where the model cannot be written, and the model also where metrics cannot.
+    Saves to `output` if that is given. The search named by `versus` is run too, and what it comes to is told in `search`. With
+    a tracker, metrics, a picture of them, trace, ledger and summary go to its folder; the trace also where the model cannot
+    be written, and the model also where metrics cannot.
     """
     options: Mapping[str, Any] = config.plain(cfg)
     rules, prices, search, budget = parts(cfg)
     _check_output(options["output"])
     graph = pipeline.load_model(options["model"], options["zoo"]) if graph is None else graph
 
+    rival = _rival(options)
+    told = _Metrics(tracker)
+
     def both(stage: str, progress: Progress | float | None) -> None:
         if tell is not None:
             tell(stage, progress)
-        if tracker is not None and isinstance(progress, Progress):
-            with suppress(TrackError):  # a full disk shows when the job is done
-                tracker.log(
-                    expansions=progress.expansions, evaluations=progress.evaluations, best_ms=progress.best_ms, rewrites=progress.rewrites
-                )
+        if stage == "search" and isinstance(progress, Progress):
+            told.note(progress)
 
     if tracker is not None:
         tracker.write("config.yaml", config.yaml(cfg))
     done = pipeline.optimize(
         graph, rules, prices, search, budget, options["simplify"], options["prove"], options["dims"], options["seed"], both
     )
+    told.end()
+    if rival is not None:
+        clock = time.monotonic()
+        both("versus", None)
+        other = rival(done.start, rules, cost(cfg), budget, lambda p: both("versus", p))
+        facts = {"name": _name(options), "versus": options["versus"], "versus_ms": other.cost_ms, "versus_stopped": other.stopped}
+        done = replace(done, search={**done.search, **facts}, seconds={**done.seconds, "versus": time.monotonic() - clock})
     both("save", None)
     try:
         if options["output"]:
@@ -115,4 +125,54 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
             tracker.write("ledger.json", {"rewrites": ledger(done)})
     if tracker is not None:
         tracker.write("summary.json", {**summary(done), "files": [str(p) for p in done.files]})
+        _draw(tracker.folder, Path(str(options["model"])).stem, _name(options), str(done.search["stopped"]))
     return done
+
+
+def _rival(options: Mapping[str, Any]) -> Searcher | None:
+    if options["versus"] is None:
+        return None
+    chosen = config.load_config("optimize", [f"search={options['versus']}", f"seed={options['seed']}", "model=any"])
+    built: Searcher = config.build(chosen.search)
+    return built
+
+
+def _name(options: Mapping[str, Any]) -> str:
+    return str(options["search"]["_target_"]).split(".")[-2]
+
+
+def _draw(folder: Path, problem: str, method: str, stopped: str) -> None:
+    """Draws the anytime curve, where matplotlib is installed and there is a curve."""
+    try:
+        from cgorl.report import figures
+    except ImportError:
+        return
+    with suppress(TrackError):  # a full disk has been told by the summary
+        if (figure := figures.progress(folder / "metrics.jsonl", problem, method, stopped)) is not None:
+            figures.save(figure, folder / "anytime.png")
+
+
+class _Metrics:
+    """Writes how a search goes to the run's metrics: whenever its best changes, ten times a second besides, and its last word."""
+
+    def __init__(self, tracker: Tracker | None) -> None:
+        self._tracker = tracker
+        self._written: Progress | None = None
+        self._last: Progress | None = None
+
+    def note(self, p: Progress) -> None:
+        self._last, before = p, self._written
+        if before is None or p.best_ms != before.best_ms or p.rewrites != before.rewrites or p.seconds >= before.seconds + 0.1:
+            self._write(p)
+
+    def end(self) -> None:
+        if self._last is not None and self._last is not self._written:
+            self._write(self._last)
+
+    def _write(self, p: Progress) -> None:
+        self._written = p
+        if self._tracker is not None:
+            with suppress(TrackError):  # a full disk shows when the job is done
+                self._tracker.log(
+                    seconds=p.seconds, expansions=p.expansions, evaluations=p.evaluations, best_ms=p.best_ms, rewrites=p.rewrites
+                )

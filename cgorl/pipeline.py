@@ -108,9 +108,25 @@ def load_model(name: str | Path, parameters: Mapping[str, Any] | None = None) ->
         return from_proto(zoo.build(text, **(parameters or {})))
     if parameters:
         raise ModelError(f"'{text}' is a file: parameters ({', '.join(parameters)}) are for graphs of the zoo")
-    if not Path(text).exists() and "/" not in text and "." not in text:
-        zoo.build(text)  # no such name: says what there is
+    check_name(text)
     return load(text)
+
+
+def check_name(name: str) -> None:
+    """Raises ZooError for what is neither a file nor a path to one nor a name of the zoo, with the names that there are."""
+    if name not in zoo.names() and not Path(name).exists() and "/" not in name and "." not in name:
+        zoo.defaults(name)  # no such name: says what there is
+
+
+def check_model(model: Graph, dims: Mapping[str, int]) -> None:
+    """Raises Refused for a model that the engine will not optimize, and DimsError for a size of a symbol that it does not have."""
+    if "" in model.opsets and model.opset < MIN_OPSET:
+        raise Refused(
+            f"the model uses opset {model.opset}; opsets before {MIN_OPSET} broadcast in other ways: convert it to {MIN_OPSET} or newer"
+        )
+    if model.frame.model.training_info:
+        raise Refused("the model carries training_info, which speaks of its nodes by name: remove that, or keep the model as it is")
+    _check_dims(model, dims)
 
 
 def optimize(
@@ -128,13 +144,7 @@ def optimize(
     """The optimized graph with its proof. Raises Refused, GraphError, and DimsError for a symbol without a size."""
     say: Stage = tell or (lambda stage, progress: None)
     seconds: dict[str, float] = {}
-    if "" in model.opsets and model.opset < MIN_OPSET:
-        raise Refused(
-            f"the model uses opset {model.opset}; opsets before {MIN_OPSET} broadcast in other ways: convert it to {MIN_OPSET} or newer"
-        )
-    if model.frame.model.training_info:
-        raise Refused("the model carries training_info, which speaks of its nodes by name: remove that, or keep the model as it is")
-    _check_dims(model, dims or {})
+    check_model(model, dims or {})
     clock = time.monotonic()
 
     def lap(stage: str) -> None:

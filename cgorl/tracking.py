@@ -36,9 +36,13 @@ class Tracker:
         self._start = time.monotonic()
 
     def log(self, **metrics: Any) -> None:
-        """Appends one line to metrics.jsonl, with the seconds since the run began. Raises TrackError."""
+        """Appends one line to metrics.jsonl, with the seconds since the run began unless they are given. Raises TrackError."""
         line = json.dumps({"seconds": round(time.monotonic() - self._start, 6), **metrics}, allow_nan=True)
         self._put("metrics.jsonl", line + "\n", "a")
+
+    def append(self, name: str, data: Mapping[str, Any]) -> Path:
+        """Appends a mapping as a line of JSON to the file `name` of the folder. Raises TrackError."""
+        return self._put(name, json.dumps(data, default=str) + "\n", "a")
 
     def write(self, name: str, data: Mapping[str, Any] | str) -> Path:
         """Writes a mapping as JSON, or text as it is, to the file `name` of the folder. Raises TrackError."""

@@ -90,7 +90,7 @@ def test_a_symbol_without_a_size(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "wrong", ["serch=x", "search=gredy", "device.peak_flopz=1", "rules.exclude=[nope]", "search.least_mss=1", "seconds=abc", "dims.batch=0",
-              "device.peak_flops=abc", "search.least_ms=abc", "rules.growth=x", "--fast", "exit_codes=fancy"],
+              "device.peak_flops=abc", "search.least_ms=abc", "rules.growth=x", "--fast", "exit_codes=fancy", "versus=gredy"],
 )  # fmt: skip
 def test_a_wrong_configuration_is_told_before_anything_is_loaded(wrong: str, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     monkeypatch.setattr(pipeline, "load_model", None)
@@ -188,13 +188,36 @@ def test_what_is_shown_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert part in out
     [folder] = Path("runs/optimize").iterdir()
-    assert sorted(p.name for p in folder.iterdir()) == ["config.yaml", "ledger.json", "metrics.jsonl", "summary.json", "trace.json"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        *("anytime.png", "config.yaml", "ledger.json", "metrics.jsonl", "summary.json", "trace.json")
+    ]
     told = json.loads((folder / "summary.json").read_text())
     assert told["status"] == "optimized" and told["files"] == ["o.onnx"] and told["proof"]["whole"]["ok"]
     assert len(json.loads((folder / "ledger.json").read_text())["rewrites"]) == told["rewrites"]
     assert [json.loads(line)["expansions"] for line in (folder / "metrics.jsonl").read_text().splitlines()][-1] == told["search"][
         "expansions"
     ]
+
+
+def test_another_search_for_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    """What it comes to by itself, with the same rules, prices and limits; the difference is that of the two costs."""
+    assert "versus" not in run(capsys, *REPVGG)[1]
+    code, out, err = run(capsys, *REPVGG, "search=beam", "search.width=1", "search.patience=1", "versus=greedy")
+    assert (code, err) == (0, "") and re.search(r"versus    greedy alone: (\S+) ms, not proven; beam found \1 ms \(the same\)", out)
+    _, out, _ = run(capsys, *REPVGG, "expansions=9", "versus=random_walk", "seed=5")
+    told = re.search(r"versus    random_walk alone: (\S+) ms \(stopped: expansions\), not proven; greedy found (\S+) ms \((\S+) %\)", out)
+    assert told and abs(100 * (float(told[2]) / float(told[1]) - 1) - float(told[3])) < 0.02 and float(told[3]) < 0
+    [summary] = [s for f in Path("runs/optimize").iterdir() if "versus" in (s := json.loads((f / "summary.json").read_text())["search"])
+                 and s["versus"] == "random_walk"]  # fmt: skip
+    assert summary["name"] == "greedy" and abs(summary["versus_ms"] - float(told[1])) < 1e-4
+
+
+def test_no_picture_of_a_single_point_or_without_matplotlib(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    simple()
+    assert run(capsys, "model=m.onnx")[0] == 0 and not list(Path("runs").glob("*/*/anytime.png"))
+    monkeypatch.delattr("cgorl.report.figures")
+    monkeypatch.setitem(sys.modules, "cgorl.report.figures", None)
+    assert run(capsys, *REPVGG)[0] == 0 and not list(Path("runs").glob("*/*/anytime.png"))
 
 
 def test_without_output_only_the_run_folder_is_made(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,11 +44,27 @@ def test_each_key_of_optimize_has_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_
     seen: set[str] = set()
     right = config.plain
     monkeypatch.setattr(config, "plain", lambda cfg: Watched(right(cfg), seen))
-    given = ["zoo.layers=1", "zoo.hidden=8", "zoo.heads=2", "zoo.seq=4", "rules=none", f"runs={tmp_path}", f"output={tmp_path / 'o.onnx'}"]
+    given = ["zoo.layers=1", "zoo.hidden=8", "zoo.heads=2", "zoo.seq=4", "rules=none", f"runs={tmp_path}"]
     from cgorl import cli
 
-    assert cli.optimize(["model=bert", *given], "") == 0
+    assert cli.optimize(["model=bert", *given, f"output={tmp_path / 'o.onnx'}"], "") == 0
     assert {k for k in keys(CONF / "optimize.yaml")} <= seen
+    seen.clear()
+    assert cli.evaluate(["model=bert", *given, "prove=true"], "") == 0
+    assert {k for k in keys(CONF / "evaluate.yaml")} <= seen | {"runs"}  # read as cfg.runs: the folder is there
+    assert len(list((tmp_path / "evaluate").iterdir())) == 1
+
+
+def test_each_key_of_the_landscape_has_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cgorl.evaluation import landscape
+
+    seen: set[str] = set()
+    right = config.experiment
+    monkeypatch.setattr(config, "experiment", lambda *words: (Watched(right(*words)[0], seen), right(*words)[1]))
+    methods = ["methods.lookahead='search=greedy'", "methods.beam='search=greedy'", "methods.annealing='search=greedy'"]
+    given = ["model=bert", "zoo.layers=1", "zoo.hidden=8", "zoo.heads=2", "zoo.seq=4", "rules=none", "device=taso", f"output={tmp_path}"]
+    landscape.explore(landscape.landscape([*given, *methods, "best.seconds=0.1"]))
+    assert {k for k in keys(CONF / "experiment" / "landscape.yaml")} <= seen
 
 
 @pytest.mark.parametrize("file", sorted(CONF.glob("rules/*.yaml")), ids=lambda f: f.stem)
@@ -59,7 +75,7 @@ def test_each_key_of_a_rule_choice_has_a_reader(file: Path) -> None:
     assert set(keys(file)) <= seen | {k for k in data if data[k] is None}
 
 
-@pytest.mark.parametrize("group", sorted(p.name for p in CONF.iterdir() if p.is_dir() and p.name != "rules"))
+@pytest.mark.parametrize("group", sorted(p.name for p in CONF.iterdir() if p.is_dir() and p.name not in ("rules", "experiment")))
 def test_each_choice_of_each_group_builds_an_object_that_takes_every_key(group: str) -> None:
     """A class takes plain arguments: a key without a parameter fails."""
     for file in sorted((CONF / group).glob("*.yaml")):
@@ -138,6 +154,7 @@ def test_wrong_rules_are_named(override: str, says: str) -> None:
         ("-m", "should read key=value"),
         ("hydra.run.dir=x", "no key 'hydra.run.dir'"),
         ("zoo.depth=[1,2", "the value of 'zoo.depth=[1,2' cannot be read"),
+        ("experiment=landscape", "no key 'experiment'"),
         ("seconds=abc", "seconds must be a number of at least 0, or null, not 'abc'"),
         ("seconds=-1", "seconds must be"),
         ("seconds=true", "seconds must be"),
@@ -174,6 +191,11 @@ def test_each_mistake_is_one_clear_sentence(override: str, says: str) -> None:
 def test_values_that_a_class_will_not_have_are_named(override: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         jobs.parts(load_config("optimize", [*BASE, override]))
+
+
+def test_a_search_for_comparison_that_is_none() -> None:
+    with pytest.raises(ConfigError, match=r"no search=gredy \(did you mean 'greedy'"):
+        jobs.load(load_config("optimize", [*BASE, "versus=gredy"]))
 
 
 @pytest.mark.parametrize("given", [[], ["model="], ["model=null"]])
@@ -216,9 +238,10 @@ def test_names_with_values_from_the_command_line() -> None:
     assert found["dims"] == {"x:0": 3, "a.b": 4} and found["zoo"] == {"depth": [1, 2], "form": "taso", "width": 0.5}
 
 
-def test_usage_names_every_key_and_choice() -> None:
-    text = config.usage("optimize")
-    for key in keys(CONF / "optimize.yaml"):
+@pytest.mark.parametrize("name", ["optimize", "evaluate"])
+def test_usage_names_every_key_and_choice(name: str) -> None:
+    text = config.usage(name)
+    for key in keys(CONF / f"{name}.yaml"):
         assert re.search(rf"^ +{key}:", text, re.M), key
     for group, there in config.groups().items():
         assert f"{group}={'|'.join(there)}" in text

@@ -16,7 +16,7 @@ TINY = {"layers": 1, "hidden": 8, "heads": 2, "seq": 4}
 
 
 def test_the_front_door_has_at_most_ten_names() -> None:
-    assert sorted(cgorl.__all__) == ["load", "optimize", "save", "verify"]
+    assert sorted(cgorl.__all__) == ["evaluate", "load", "optimize", "save", "verify"]
     assert all(callable(getattr(cgorl, name)) for name in cgorl.__all__)
 
 
@@ -41,6 +41,13 @@ def test_verify_takes_dims() -> None:
     g = cgorl.load("bert", **{**TINY, "batch": "n"})
     found = cgorl.verify(g, g, dims={"n": 3})
     assert found.ok and found.runs == 9 and found.error == 0
+
+
+def test_evaluate_gives_two_tables() -> None:
+    done = cgorl.evaluate("model=bert", *(f"zoo.{k}={v}" for k, v in TINY.items()), "search=greedy,beam", "expansions=3")
+    assert list(done.results["search"]) == ["greedy", "beam"] and set(done.curves["job"]) == {1, 2}
+    with pytest.raises(ConfigError, match="did you mean 'greedy'"):
+        cgorl.evaluate("model=bert", "search=gredy")
 
 
 def test_optimize_as_the_design_says(tmp_path: Path) -> None:

@@ -37,6 +37,15 @@ def test_metrics_are_lines_that_are_there_at_once(tmp_path: Path) -> None:
     assert all(a["seconds"] <= b["seconds"] for a, b in itertools.pairwise(lines))
 
 
+def test_seconds_may_be_those_of_a_search_and_lines_may_be_appended(tmp_path: Path) -> None:
+    run = Tracker(tmp_path, "optimize", "m")
+    run.log(seconds=7.5)
+    assert json.loads((run.folder / "metrics.jsonl").read_text()) == {"seconds": 7.5}
+    for k in range(2):
+        run.append("rows.jsonl", {"k": k})
+    assert (run.folder / "rows.jsonl").read_text() == '{"k": 0}\n{"k": 1}\n'
+
+
 def test_write_takes_mappings_and_text(tmp_path: Path) -> None:
     run = Tracker(tmp_path, "optimize", "m")
     assert json.loads(run.write("a.json", {"k": [1, Path("x")]}).read_text()) == {"k": [1, "x"]}

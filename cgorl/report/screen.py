@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome, Stage, Status
 from cgorl.report.ledger import count
 from cgorl.rules.matches import constant_bytes
+from cgorl.search.searcher import LIMITS, Budget
 from cgorl.search.searcher import Progress as SearchProgress
 
 _SHOWN = 12
@@ -23,14 +25,13 @@ _SHOWN = 12
 class Screen:
     """Shows stages as they pass; on something that is no terminal, one line a stage and one each ten seconds."""
 
-    def __init__(self, console: Console) -> None:
-        """Writes to `console`."""
-        self.console = console
+    def __init__(self, console: Console, budget: Budget | None = None) -> None:
+        """Writes to `console`; `budget` is what the search may spend."""
+        self.console, self._budget = console, budget or Budget()
         self._bar = Progress(
-            TextColumn("{task.description:<9}"),
-            BarColumn(bar_width=24),
+            TextColumn("{task.description:<8}"),
+            BarColumn(bar_width=8),
             TextColumn("{task.fields[text]}"),
-            TimeElapsedColumn(),
             console=console,
             transient=True,
         )
@@ -46,7 +47,8 @@ class Screen:
 
     def __exit__(self, *_: object) -> None:
         """Ends the display."""
-        self._bar.stop()
+        if self.console.is_terminal:
+            self._bar.stop()
 
     @property
     def tell(self) -> Stage:
@@ -56,7 +58,7 @@ class Screen:
     def _tell(self, stage: str, progress: SearchProgress | float | None) -> None:
         text, share = "", None
         if isinstance(progress, SearchProgress):
-            text = f"{progress.best_ms:.3f} ms, {progress.rewrites} rewrites, {progress.evaluations:,} priced"
+            text, share = pace(progress, self._budget)
         elif progress is not None:
             text, share = f"{100 * progress:.0f} %", progress
         if self.console.is_terminal:
@@ -65,6 +67,24 @@ class Screen:
             self.console.print(f"{stage} ... {text}".rstrip(), highlight=False)
             self._told = time.monotonic()
         self._stage = stage
+
+
+def pace(progress: SearchProgress, budget: Budget) -> tuple[str, float | None]:
+    """How a search goes, in words, and the share spent of the limit that is nearest; None without a limit."""
+    p = progress
+    rate = f" ({p.expansions / p.seconds:,.0f}/s)" if p.seconds > 0 else ""
+    text = f"best {p.best_ms:.{decimals(p.best_ms)}f} ms; {p.expansions:,} expanded{rate}, {p.evaluations:,} priced"
+    limits = ((p.seconds, budget.seconds), (p.expansions, budget.expansions), (p.evaluations, budget.evaluations))
+    shares = [min(1.0, spent / limit) for spent, limit in limits if limit]
+    if not shares or not max(shares):
+        return text, None
+    left = math.ceil(p.seconds / max(shares) - p.seconds)
+    return f"{text}; max {left // 60}:{left % 60:02d} left", max(shares)
+
+
+def decimals(cost_ms: float) -> int:
+    """As many digits behind the point as show a difference of a ten-thousandth of `cost_ms`."""
+    return min(6, max(2, 4 - math.floor(math.log10(cost_ms)))) if cost_ms > 0 else 3
 
 
 def show(outcome: Outcome, console: Console, folder: Path | None) -> None:
@@ -89,6 +109,8 @@ def lines(outcome: Outcome) -> list[str]:
     if outcome.simplified:
         found.append("clean-up  " + ", ".join(f"{n} {what}" for what, n in outcome.simplified.items() if n))
     found.append(f"cost      {change}, estimated; {len(outcome.trace)} rewrites; search stopped: {outcome.search.get('stopped', '')}")
+    if "versus" in outcome.search:
+        found.append("versus    " + _versus(outcome))
     a, b = constant_bytes(outcome.original), constant_bytes(outcome.graph)
     found.append(f"weights   {a / 1e6:,.1f} -> {b / 1e6:,.1f} MB")
     if outcome.unknown:
@@ -103,6 +125,15 @@ def lines(outcome: Outcome) -> list[str]:
         found.append(f"dropped   {rule}: rests on a dropped rewrite")
     found.append(f"status    {outcome.status.value}")
     return found
+
+
+def _versus(outcome: Outcome) -> str:
+    told = outcome.search
+    other, mine = told["versus_ms"], outcome.cost_ms
+    cut = f" (stopped: {told['versus_stopped']})" if told["versus_stopped"] in LIMITS else ""
+    change = f"{100 * (mine / other - 1):+.2f} %" if other and abs(mine - other) > 1e-9 * other else "the same"
+    digits = decimals(other)
+    return f"{told['versus']} alone: {other:.{digits}f} ms{cut}, not proven; {told['name']} found {mine:.{digits}f} ms ({change})"
 
 
 def _proof(outcome: Outcome) -> str:
@@ -165,7 +196,7 @@ def _rewrites(outcome: Outcome) -> Table:
     graph, rows = outcome.start, []
     for step in outcome.trace:
         root = graph.nodes[step.match.root]
-        rows.append((step.before_ms - step.after_ms, step.match.rule.name, root.name or root.names[0] or root.op))
+        rows.append((step.before_ms - step.after_ms, step.match.rule.name, root.name or next(iter(root.names), "") or root.op))
         graph = graph.replace(step.match.edit)
     total = outcome.initial_cost_ms or 1.0
     for gain, rule, place in sorted(rows, key=lambda r: -r[0])[:_SHOWN]:

@@ -43,7 +43,8 @@ class GraphBuilder:
         self._scopes: list[str] = []
         self._inputs: list[Value] = []
         self._nodes: list[onnx.NodeProto] = []
-        self._initializers: dict[str, TensorProto] = {}
+        self._proto = onnx.ModelProto(producer_name="cgorl.zoo")  # weights go into it one by one, so that they are held once
+        self._made: set[str] = set()
 
     @contextmanager
     def scope(self, label: str) -> Iterator[None]:
@@ -60,8 +61,9 @@ class GraphBuilder:
 
     def constant(self, name: str, array: NDArray[Any]) -> str:
         """Returns the name of an initializer outside every scope; asked for again under one name, it is shared."""
-        if name not in self._initializers:
-            self._initializers[name] = numpy_helper.from_array(array, name)
+        if name not in self._made:
+            self._made.add(name)
+            self._proto.graph.initializer.append(numpy_helper.from_array(array, name))
         return name
 
     def weight(self, label: str, shape: tuple[int, ...], *, std: float = 1.0) -> Value:
@@ -195,16 +197,15 @@ class GraphBuilder:
         for node in self._nodes:
             node.output[:] = [renamed.get(name, name) for name in node.output]
             node.input[:] = [renamed.get(name, name) for name in node.input]
-        graph = helper.make_graph(
-            self._nodes,
-            self._name,
-            [helper.make_tensor_value_info(value.name, value.dtype, value.shape) for value in self._inputs],
-            [helper.make_tensor_value_info(renamed[value.name], value.dtype, value.shape) for value in outputs],
-            list(self._initializers.values()),
-        )
+        graph = self._proto.graph
+        graph.name = self._name
+        graph.node.extend(self._nodes)
+        graph.input.extend(helper.make_tensor_value_info(value.name, value.dtype, value.shape) for value in self._inputs)
+        graph.output.extend(helper.make_tensor_value_info(renamed[value.name], value.dtype, value.shape) for value in outputs)
         opset = helper.make_opsetid("", self._opset)
-        version = helper.find_min_ir_version_for([opset]) if self._opset > OPSET else IR_VERSION
-        return helper.make_model(graph, opset_imports=[opset], ir_version=version, producer_name="cgorl.zoo")
+        self._proto.opset_import.append(opset)
+        self._proto.ir_version = helper.find_min_ir_version_for([opset]) if self._opset > OPSET else IR_VERSION
+        return self._proto
 
     def _path(self, label: str) -> str:
         return "/".join([*self._scopes, label])

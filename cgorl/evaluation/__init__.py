@@ -1,0 +1,1 @@
+"""Evaluations: methods x models x seeds into one table."""

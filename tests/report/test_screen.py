@@ -1,0 +1,57 @@
+"""What is said while a search runs."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cgorl.report.screen import Screen, pace
+from cgorl.search.searcher import Budget, Progress
+
+HALF = Progress(expansions=50, evaluations=2000, seconds=10.0, best_ms=12.5, rewrites=7)
+
+
+@pytest.mark.parametrize(
+    ("budget", "left", "share"),
+    [
+        (Budget(), "", None),
+        (Budget(seconds=40), "max 0:30 left", 0.25),
+        (Budget(expansions=100), "max 0:10 left", 0.5),
+        (Budget(evaluations=20000), "max 1:30 left", 0.1),
+        (Budget(40, 100, 20000), "max 0:10 left", 0.5),  # the one that ends first
+        (Budget(seconds=5), "max 0:00 left", 1.0),
+        (Budget(seconds=3610), "max 60:00 left", 10 / 3610),
+    ],
+)
+def test_pace(budget: Budget, left: str, share: float | None) -> None:
+    text, found = pace(HALF, budget)
+    assert text.startswith("best 12.500 ms; 50 expanded (5/s), 2,000 priced") and text.endswith(left)
+    assert found == share and ("left" in text) == bool(left)
+
+
+def test_nothing_spent_yet() -> None:
+    assert pace(Progress(0, 0, 0.0, 1.0, 0), Budget(seconds=10))[1] is None
+    assert pace(Progress(0, 0, 0.0, 1.0, 0), Budget(expansions=0))[1] is None
+
+
+def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    with Screen(Console(file=out, width=200), Budget(expansions=100)) as screen:
+        screen.tell("search", None)
+        screen.tell("search", HALF)
+        monkeypatch.setattr("time.monotonic", lambda: 1e9)
+        screen.tell("search", HALF)
+    assert out.getvalue().splitlines() == [
+        "search ...",
+        "search ... best 12.500 ms; 50 expanded (5/s), 2,000 priced; max 0:10 left",
+    ]
+
+
+def test_on_a_terminal_the_bar_fills() -> None:
+    out = io.StringIO()
+    with Screen(Console(file=out, width=200, force_terminal=True), Budget(expansions=100)) as screen:
+        screen.tell("search", HALF)
+        [task] = screen._bar.tasks
+    assert (task.completed, task.total, task.description) == (0.5, 1.0, "search") and "5/s" in task.fields["text"]
