@@ -18,7 +18,7 @@ from cgorl.ir.simplify import simplify
 from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import ledger, summary
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.searcher import Budget, Progress, Searcher
+from cgorl.search.searcher import Budget, Listener, Progress, Searcher, SearchResult
 from cgorl.tracking import Tracker, TrackError
 from cgorl.zoo import blocks
 
@@ -53,6 +53,7 @@ def load(cfg: Any) -> Graph:
     parts(cfg)
     _rival(options)
     _check_output(options["output"])
+    _check_output(options["checkpoint"])
     return pipeline.load_model(options["model"], options["zoo"])
 
 
@@ -77,6 +78,17 @@ def models(cfg: Any) -> Iterator[tuple[str, Graph]]:
         yield name, simplify(from_proto(blocks.build(name))).graph
 
 
+def _kept(search: Searcher, path: Path) -> Searcher:
+    """The search, kept in a file and taken up from there."""
+
+    def kept(
+        graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, listen: Listener | None = None, checkpoint: Path | None = None
+    ) -> SearchResult:
+        return search(graph, rules, cost, budget, listen, checkpoint or path)
+
+    return kept
+
+
 def _check_output(output: str | None) -> None:
     if output:
         check_writable(Path(output))
@@ -91,6 +103,8 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
     """
     options: Mapping[str, Any] = config.plain(cfg)
     rules, prices, search, budget = parts(cfg)
+    if options["checkpoint"]:
+        search = _kept(search, Path(options["checkpoint"]))
     _check_output(options["output"])
     graph = pipeline.load_model(options["model"], options["zoo"]) if graph is None else graph
 

@@ -296,11 +296,11 @@ SLOWLY = """
 import sys, time
 from cgorl import cli
 from cgorl.cost.roofline import Roofline
-right = Roofline.gain
+right = Roofline.price
 def slow(self, graph, edit):
     time.sleep(0.02)
     return right(self, graph, edit)
-Roofline.gain = slow
+Roofline.price = slow
 sys.exit(cli.optimize(sys.argv[1:], ""))
 """
 
@@ -350,6 +350,32 @@ sys.exit(cli.optimize(sys.argv[1:], ""))
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "") and "written   o.onnx" in out
     assert onnx.load("o.onnx").graph.node
+
+
+def test_a_search_goes_on_from_its_checkpoint() -> None:
+    """Stopped by a budget and started again with a larger one, it comes out as one that never stopped."""
+    ran = [
+        cli.optimize([*REPVGG, "search=backtracking", f"expansions={n}", f"output={name}.onnx", f"checkpoint={file}", "prove=false"], "")
+        for n, name, file in ((12, "a", "c.json"), (30, "b", "c.json"), (30, "whole", "other.json"))
+    ]
+    assert ran == [0, 0, 0]
+    assert Path("b.onnx").read_bytes() == Path("whole.onnx").read_bytes()
+    spent = [json.loads(Path(f).read_text())["spent"]["expansions"] for f in ("c.json", "other.json")]
+    assert spent[0] == spent[1] > 12
+
+
+@pytest.mark.parametrize(("path", "said"), [("nowhere/c.json", "no folder"), (".", "folder")])
+def test_a_checkpoint_that_cannot_be_is_an_error_at_once(path: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.optimize([*REPVGG, f"checkpoint={path}"], "") == 1
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+def test_a_checkpoint_of_another_search_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.optimize([*REPVGG, "checkpoint=c.json", "expansions=3"], "") == 0
+    assert cli.optimize([*REPVGG, "checkpoint=c.json", "search=beam"], "") == 1
+    err = capsys.readouterr().err
+    assert "another search" in err and err.count("\n") == 1
 
 
 def test_a_large_model_goes_through_files() -> None:

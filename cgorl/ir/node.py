@@ -6,6 +6,7 @@ import hashlib
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import onnx
@@ -160,11 +161,22 @@ class Node:
         found = self.memo.get("signature")
         if found is None:
             overload = self.proto.overload if self.proto is not None else ""
-            h = hashlib.blake2b(repr((self.domain, self.op, overload, len(self.types))).encode(), digest_size=16)
-            for key in sorted(self.attrs):
-                h.update(_sized(key.encode()) + _sized(attr_digest(self.attrs[key])))
-            found = self.memo["signature"] = h.digest()
+            about = (self.domain, self.op, overload, len(self.types))
+            plain = all(isinstance(x, int | str) for v in self.attrs.values() for x in (v if isinstance(v, tuple) else (v,)))
+            found = (_plain_signature if plain else _signature)(about, tuple(self.attrs.items()))
+            self.memo["signature"] = found
         return found
+
+
+def _signature(about: tuple[str, str, str, int], attrs: tuple[tuple[str, AttrValue], ...]) -> bytes:
+    h = hashlib.blake2b(repr(about).encode(), digest_size=16)
+    for key, value in sorted(attrs, key=lambda item: item[0]):
+        h.update(_sized(key.encode()) + _sized(attr_digest(value)))
+    return h.digest()
+
+
+_plain_signature = lru_cache(maxsize=1 << 16)(_signature)
+"""The same for attributes of integers and text; among floats 0.0 and -0.0 would be taken for one."""
 
 
 SOURCE = "cgorl.source"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cgorl.ir.forms import Form, form
-from cgorl.ir.graph import Graph
+from cgorl.ir.graph import OUTPUT, Graph
 from cgorl.ir.node import Value
 from cgorl.ir.ops import COMMUTATIVE
 from cgorl.rules.conditions import CONDITIONS, PLAIN
 from cgorl.rules.context import NoMatch
-from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, operator, walk
+from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, names, operator, stars, walk
 from cgorl.rules.rule import Rule
 
 
@@ -20,7 +21,8 @@ class Look(NamedTuple):
     """A node's operator, the attributes that rules speak of, and its operands with theirs.
 
     `place` numbers values in the order in which they are met, so that one met twice is known. Of a constant, and of what is
-    two steps away, `operands` is None: nothing is known of them.
+    two steps away, `operands` is None: nothing is known of them. `reader` is the operator of the node's only user, told of
+    the first node alone.
     """
 
     op: str
@@ -28,6 +30,7 @@ class Look(NamedTuple):
     place: int
     attrs: tuple[Any, ...]
     operands: tuple[Look | None, ...] | None
+    reader: str = ""
 
 
 Names = Mapping[str, tuple[str, ...]]
@@ -57,8 +60,9 @@ def look_at(graph: Graph, i: int, names: Names) -> Look:
         shape = form(graph, v.node)
         return Look(node.op, False, place, _attrs(shape, names), tuple([seen(w, True) for w in shape.inputs]))
 
-    shape = form(graph, i)
-    return Look(shape.op, graph.nodes[i].constant, -1, _attrs(shape, names), tuple([seen(v, False) for v in shape.inputs]))
+    shape, readers = form(graph, i), graph.users[i]
+    reader = nodes[readers[0].node].op if len(readers) == 1 and readers[0].node != OUTPUT else ""
+    return Look(shape.op, nodes[i].constant, -1, _attrs(shape, names), tuple([seen(v, False) for v in shape.inputs]), reader)
 
 
 def _attrs(shape: Form, names: Names) -> tuple[Any, ...]:
@@ -69,7 +73,10 @@ def may_match(rule: Rule, place: int, look: Look, names: Names) -> bool:
     """Whether root number `place` of the rule may be a node that looks so."""
     fixed = frozenset(a.name for c in rule.conditions if c.op == "constant" for a in c.args if isinstance(a, Var))
     plain = [c for c in rule.conditions if c.op in PLAIN]
-    return any(all(_may_hold(c, bound) for c in plain) for bound in _ways(operator(rule.source[place]), look, {}, fixed, names))
+    root = operator(rule.source[place])
+    if look.reader == "Relu" and any(c.op == "unactivated" and c.args == (Var(root.label),) for c in rule.conditions):
+        return False  # it counts with its Relu
+    return any(all(_may_hold(c, bound) for c in plain) for bound in _ways(root, look, {}, fixed, names))
 
 
 def _may_hold(condition: Apply, bound: Mapping[str, Any]) -> bool:
@@ -129,3 +136,50 @@ def _operands(
             yield from _operands(args[1:], given[1:], bound, fixed, names)
         elif (there.constant or term.name not in fixed) and bound.get(known, there.place) == there.place:
             yield from _operands(args[1:], given[1:], {**bound, known: there.place}, fixed, names)
+
+
+@lru_cache(maxsize=4096)
+def shared_paths(rule: Rule, place: int) -> tuple[tuple[int, ...], ...]:
+    """Where, operand by operand, root number `place` reads a value that another root of every match reads too."""
+    pattern = operator(rule.source[place])
+    if isinstance(rule.source[0], Each):
+        common = names(pattern) - stars(pattern)
+    else:
+        common = names(pattern) & frozenset().union(*(names(root) for k, root in enumerate(rule.source) if k != place))
+    found: list[tuple[int, ...]] = []
+
+    def collect(term: Apply, path: tuple[int, ...]) -> None:
+        if term.op in COMMUTATIVE:
+            return
+        for k, t in enumerate(term.args):
+            if isinstance(t, Each) or (isinstance(t, Var) and t.star):
+                if isinstance(rule.source[0], Each) and isinstance(t, Var) and not _spread(term):
+                    continue  # one operand of each root
+                return
+            if isinstance(t, Var) and t.name in common:
+                found.append((*path, k))
+            elif isinstance(t, Apply):
+                collect(t, (*path, k))
+
+    collect(pattern, ())
+    return tuple(found)
+
+
+def _spread(term: Apply) -> bool:
+    return term.op in ("Concat", "Sum", "Max", "Min", "Mean")
+
+
+def alone(graph: Graph, i: int, rule: Rule, place: int) -> bool:
+    """Whether node `i`, as root number `place`, can have no other root: a value that it would share has no other user."""
+    for path in shared_paths(rule, place):
+        at: int = i
+        for k in path:
+            inputs = graph.nodes[at].inputs
+            value = inputs[k] if k < len(inputs) else None
+            if value is None:
+                break
+            at = value.node
+        else:
+            if len(graph.users[at]) < 2:
+                return True
+    return False

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from immutables import Map
 
 from cgorl.ir.graph import OUTPUT, Edit, Graph
+from cgorl.rules.look import alone
 from cgorl.rules.match import closes_cycle, growth, matches, type_bytes
 from cgorl.rules.matcher import Matcher
 from cgorl.rules.rule import Match
@@ -41,16 +42,19 @@ class MatchSet:
         made = object.__new__(MatchSet)
         made.graph, made.rules, made.limit = graph, self.rules, self.limit
         made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
-        depths = self.rules.depths
+        depths, several = self.rules.depths, self.rules.several
         far = _downstream(graph, touched_by(self.graph, graph, match.edit), self.rules.reach - 1)
         again: dict[int, set[str]] = {i: set() for i in far if i in self._at}
         read = Matcher(graph)
         for i, distance in far.items():
             for rule, k in self.rules.candidates(graph, i):
                 if depths[rule.name] > distance:
+                    pairs = rule.name in several
+                    if pairs and alone(graph, i, rule, k):
+                        continue
                     if k == 0:
                         again.setdefault(i, set()).add(rule.name)
-                    if rule.several:
+                    if pairs:
                         for first in read.first_roots(rule, k, i):
                             again.setdefault(first, set()).add(rule.name)
         removed = set(match.edit.removed)

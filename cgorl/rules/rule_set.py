@@ -73,6 +73,11 @@ class RuleSet:
         return {r.name: r.depth for r in self.rules}
 
     @cached_property
+    def several(self) -> frozenset[str]:
+        """The names of the rules with more than one root."""
+        return frozenset(r.name for r in self.rules if r.several)
+
+    @cached_property
     def places(self) -> Mapping[str, int]:
         """The place of each rule in the order, by name."""
         return {r.name: k for k, r in enumerate(self.rules)}
