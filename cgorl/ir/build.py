@@ -10,6 +10,7 @@ from cgorl.ir.graph import Edit, Graph, GraphError, fresh
 from cgorl.ir.infer import UNKNOWN, InferError, infer
 from cgorl.ir.node import Attrs, Node, TensorType, Value, constant
 from cgorl.ir.ops import foldable, schema
+from cgorl.ir.stacked import stacked
 from cgorl.ir.tensor import Tensor
 
 
@@ -23,23 +24,24 @@ class Builder:
 
     def type(self, value: Value) -> TensorType | None:
         """Type of an old or added value."""
-        return self._node(value).types[value.port]
+        return self.made(value).types[value.port]
 
     def is_constant(self, value: Value) -> bool:
         """Whether an old or added value rests on initializers alone."""
-        return self._node(value).constant
+        return self.made(value).constant
 
-    def _node(self, value: Value) -> Node:
+    def made(self, value: Value) -> Node:
+        """The node that gives an old or added value."""
         return self.graph.nodes[value.node] if value.node >= 0 else self.added[-2 - value.node]
 
     def tensor(self, value: Value) -> Tensor | None:
         """Contents of an old or added value if it is a Constant node."""
-        node = self._node(value)
+        node = self.made(value)
         return node.tensor if node.is_constant else None
 
     def results(self, value: Value) -> int:
         """How many results the node of an old or added value has."""
-        return len(self._node(value).types)
+        return len(self.made(value).types)
 
     def constant(self, array: Any, dtype: int | None = None) -> Value:
         """A new constant."""
@@ -51,7 +53,12 @@ class Builder:
         return Value(fresh(len(self.added) - 1))
 
     def node(self, op: str, inputs: Sequence[Value | None], attrs: Attrs | None = None, outputs: int = 1, name: str = "") -> Value:
-        """First output of a new node in the default domain. `attrs` as in a Form. Raises GraphError if onnx finds no types."""
+        """First output of a new node in the default domain, or what `stacked` knows to be the same constant. `attrs` as in a Form.
+
+        Raises GraphError if onnx finds no types.
+        """
+        if op in ("Concat", "Slice") and (known := stacked(self, op, inputs, attrs or {})) is not None:
+            return known
         if schema(op, "", self.graph.opset) is None:
             raise GraphError(f"opset {self.graph.opset} has no operator {op}")
         first = self.type(inputs[0]) if inputs and inputs[0] is not None else None

@@ -38,7 +38,7 @@ class Backtracking:
     """Algorithm 2 of TASO (SOSP 2019).
 
     The cheapest entry of a queue is expanded; each rewrite of it is queued if its cost is below `alpha` times the best and
-    its graph has at most `growth` times the nodes of the first. Graphs are told apart exactly, by key. Rewrites that do not
+    its graph runs at most `growth` times the nodes of the first. Graphs are told apart exactly, by key. Rewrites that do not
     touch each other are tried in one order only (sleep sets): largest gain first, which is the cheapest way through them
     all, so nothing that `alpha` lets pass is lost. Equal costs go to the newest entry.
 
@@ -62,7 +62,6 @@ class Backtracking:
     ) -> SearchResult:
         """Runs the search; see `Searcher`."""
         meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
-        limit = self.growth * len(graph.nodes)
         heap: list[_Entry] = []
         seen: dict[str, tuple[Way, int]] = {}
         live: OrderedDict[Way, State] = OrderedDict()
@@ -118,7 +117,7 @@ class Backtracking:
                     if asleep:  # reached another way: what slept because of the first way may not sleep any more
                         seen[key] = twin, 0
                         push(hold(course.revived(twin, live)), 0, ~asleep, 0)
-                elif len(child.graph.nodes) <= limit:
+                elif child.size <= self.growth * course.start.size:
                     hold(child.expand(meter))
                     course.offer(child)
                     tried = entry.asleep | ((1 << k) - 1) & ~entry.skip

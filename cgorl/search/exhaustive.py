@@ -18,7 +18,7 @@ COMPLETE = "optimum: every reachable graph was seen"
 
 @dataclass(frozen=True, slots=True)
 class Exhaustive:
-    """Breadth first over distinct graphs of at most `growth` times the nodes of the first (rules that only enlarge never end)."""
+    """Breadth first over distinct graphs that run at most `growth` times the nodes of the first (rules that only enlarge never end)."""
 
     growth: float = 2.0
 
@@ -33,7 +33,6 @@ class Exhaustive:
     ) -> SearchResult:
         """Runs the search; see `Searcher`. `stopped` is COMPLETE if nothing was left out but what `growth` forbids."""
         meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
-        limit = self.growth * len(graph.nodes)
 
         def work(course: Course) -> str:
             told = course.memory
@@ -47,7 +46,7 @@ class Exhaustive:
                     ):
                         return spent
                     child = state.step(m)
-                    if child.graph.key not in seen and len(child.graph.nodes) <= limit:
+                    if child.graph.key not in seen and child.size <= self.growth * course.start.size:
                         seen.add(child.graph.key)
                         waiting.append(child.expand(meter))
                         course.offer(child)

@@ -7,18 +7,10 @@ from pathlib import Path
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
-from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
-from cgorl.search.state import State
-
-
-def fewer(state: State, match: Match) -> int:
-    """By how many nodes that run the rewrite makes the graph smaller."""
-    gone = sum(1 for i in match.edit.removed if not state.graph.nodes[i].constant)
-    return gone - sum(1 for n in match.edit.added if not n.constant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +42,8 @@ class Greedy:
         def work(course: Course) -> str:
             state = course.at()
             while state.prices:
-                match = max(state.prices, key=lambda m: (round(state.gain(m), 12), fewer(state, m)))  # the first of equals
-                if state.gain(match) <= self.least_ms and not (state.gain(match) > -1e-12 and fewer(state, match) > 0):
+                match = state.best_first()[0]
+                if state.gain(match) <= self.least_ms and not (state.gain(match) > -1e-12 and state.fewer(match) > 0):
                     break
                 stopped = course.pause(lambda number: {"at": number(state)})  # noqa: B023
                 state = state.step(match) if stopped else state.after(match, meter)

@@ -17,13 +17,16 @@ from cgorl.search.way import Way
 class State:
     """One graph, its cost, the way that led to it and, once it is expanded, its matches priced."""
 
-    __slots__ = ("_cost", "_from", "_order", "found", "graph", "prices", "way")
+    __slots__ = ("_cost", "_from", "_order", "found", "graph", "prices", "size", "way")
 
     found: MatchSet
+    size: int
 
     def __init__(self, graph: Graph, cost: CostModel, way: Way, origin: tuple[State, Match] | None = None) -> None:
         """A state that is not expanded: enough to know its graph and key. `origin` is what it came from."""
         self.graph, self._cost, self.way, self._from = graph, cost, way, origin
+        # nodes that run; those that an edit makes constant further on are left in, not to look at the whole graph each time
+        self.size = origin[0].size - origin[0].fewer(origin[1]) if origin else sum(1 for n in graph.nodes.values() if not n.constant)
         self.prices: dict[Match, Price] = {}
         self._order: tuple[Match, ...] | None = None
 
@@ -80,8 +83,13 @@ class State:
         """What `match` saves, in ms."""
         return self.prices[match].gain
 
+    def fewer(self, match: Match) -> int:
+        """By how many nodes that run the rewrite makes the graph smaller."""
+        nodes = self.graph.nodes
+        return sum([not nodes[i].constant for i in match.edit.removed]) - sum([not n.constant for n in match.edit.added])
+
     def best_first(self) -> tuple[Match, ...]:
-        """The matches, largest gain first; equal gains in the order of the listing."""
+        """The matches, largest gain first; of equal gains the one that leaves fewer nodes, then the first of the listing."""
         if self._order is None:
-            self._order = tuple(sorted(self.prices, key=lambda m: -self.prices[m].gain))
+            self._order = tuple(sorted(self.prices, key=lambda m: (-round(self.prices[m].gain, 12), -self.fewer(m))))
         return self._order

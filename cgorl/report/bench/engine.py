@@ -11,7 +11,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from rich.table import Table
 
 from cgorl import config, zoo
 from cgorl.cost.model import CostModel, Price
+from cgorl.ir import key
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Edit, Graph
 from cgorl.ir.simplify import simplify
+from cgorl.rules.matches import MatchSet
 from cgorl.search.backtracking import Backtracking
 from cgorl.search.searcher import Budget, Progress
+from cgorl.search.state import State
 
 TASO = Path(__file__).parents[3] / "data" / "reference" / "taso_cpu.csv"
 _DEFAULTS = {"rules": "taso,default", "file": "", "models": "", "expansions": "1000", "seconds": "30", "scaling": "0"}
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
                     f"{m['expansions']:,}" + ("" if m["stopped"] in ("expansions", "seconds") else " (all)"),
                 ),
                 *(f"{m['rate']:,.0f}", f"{m['first_ms']:,.0f}", f"{m['prices']:,.0f}", f"{m['cpu']:.2f}", f"{m['peak_mb']:,.0f}"),
-                *(f"{m['initial']:.3f} -> {m['cost']:.3f}", _taso(taso.get(label)) if options["scaling"] != "1" else ""),
+                *(f"{m['initial']:.3f} -> {m['cost']:.3f}", m["parts"] if options["scaling"] == "1" else _taso(taso.get(label))),
             )
             print(f"{label} rules={rules}: {m['expansions']} graphs, {m['cpu']:.1f} s CPU", file=sys.stderr, flush=True)
     console.print(table)
@@ -119,6 +122,7 @@ def measure(what: Mapping[str, Any]) -> dict[str, Any]:
     rules = config.rule_set(options["rules"])
     cost = _Counted(config.build(cfg.cost, dims={}, unbound=None))
     graph = simplify(from_proto(zoo.build(what["model"], **what["zoo"]))).graph
+    parts = _parts()
     begin = time.process_time()
     told: list[tuple[float, int]] = []
 
@@ -130,11 +134,40 @@ def measure(what: Mapping[str, Any]) -> dict[str, Any]:
     cpu = time.process_time() - begin
     first, asked = told[0][0] - begin, told[0][1]
     later = max(cpu - first, 1e-9)
+    shares = ", ".join(f"{name} {100 * spent / cpu:.0f} %" for name, spent in sorted(parts.items(), key=lambda p: -p[1]))
     return {
         **{"nodes": sum(1 for n in graph.nodes.values() if not n.is_source), "expansions": found.expansions, "stopped": found.stopped},
         **{"rate": (found.expansions - 1) / later, "prices": (cost.asked - asked) / later, "first_ms": 1e3 * first, "cpu": cpu},
         **{"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "initial": found.initial_cost_ms, "cost": found.cost_ms},
+        "parts": shares,
     }
+
+
+def _parts() -> dict[str, float]:
+    """CPU seconds by part of the engine, counted from now on."""
+    spent: dict[str, float] = {}
+    for what, owner, name in (
+        ("keys", key, "structural_key"),
+        ("matches", MatchSet, "after"),
+        ("first scan", MatchSet, "__init__"),
+        ("prices", State, "_priced"),
+        ("order", State, "best_first"),
+        ("edits", Graph, "replace"),
+    ):
+        spent[what] = 0.0
+        setattr(owner, name, _timed(getattr(owner, name), what, spent))
+    return spent
+
+
+def _timed(work: Callable[..., Any], what: str, spent: dict[str, float]) -> Callable[..., Any]:
+    def timed(*args: Any, **more: Any) -> Any:
+        begin = time.process_time()
+        try:
+            return work(*args, **more)
+        finally:
+            spent[what] += time.process_time() - begin
+
+    return timed
 
 
 def _speed() -> float:
