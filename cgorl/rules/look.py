@@ -16,6 +16,9 @@ from cgorl.rules.context import NoMatch
 from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, names, operator, stars, walk
 from cgorl.rules.rule import Rule
 
+LOOK = 2
+"""How many operators upstream of a node a Look goes."""
+
 
 class Look(NamedTuple):
     """A node's operator, the attributes that rules speak of, and its operands with theirs.

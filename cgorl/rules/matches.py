@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from immutables import Map
 
 from cgorl.ir.graph import OUTPUT, Edit, Graph
-from cgorl.rules.look import alone
+from cgorl.rules.look import LOOK, alone
 from cgorl.rules.match import closes_cycle, growth, matches, type_bytes
 from cgorl.rules.matcher import Matcher
 from cgorl.rules.rule import Match
-from cgorl.rules.rule_set import RuleSet
+from cgorl.rules.rule_set import Place, RuleSet
 
 
 class MatchSet:
@@ -26,10 +26,11 @@ class MatchSet:
         self.graph, self.rules = graph, rules
         self.weight_bytes = constant_bytes(graph)
         self.limit = rules.limit(self.weight_bytes) if limit is None else limit
+        self._places: Map[int, tuple[Place, ...]] = Map((i, rules.candidates(graph, i)) for i in graph.nodes)
         self._at: Map[int, tuple[Match, ...]] = Map(
             (i, found)
-            for i in graph.nodes
-            if (found := tuple([m for r, k in rules.candidates(graph, i) if k == 0 for m in matches(r, graph, i)]))
+            for i, places in self._places.items()
+            if (found := tuple([m for r, k in places if k == 0 for m in matches(r, graph, i)]))
         )
         self._in: Map[int, frozenset[int]] = Map(_listed(m for found in self._at.values() for m in found if len(m.roots) > 1))
 
@@ -43,11 +44,16 @@ class MatchSet:
         made.graph, made.rules, made.limit = graph, self.rules, self.limit
         made.weight_bytes = self.weight_bytes + growth(self.graph, match.edit)
         depths, several = self.rules.depths, self.rules.several
-        far = _downstream(graph, touched_by(self.graph, graph, match.edit), self.rules.reach - 1)
+        touched = touched_by(self.graph, graph, match.edit)
+        far = _downstream(graph, touched, self.rules.reach - 1)
+        changed = {i for i in touched if self.graph.nodes.get(i) is not graph.nodes[i]}
+        places = self._places.mutate()
+        for i in touched.union(_downstream(graph, changed, LOOK)):
+            places[i] = self.rules.candidates(graph, i)
         again: dict[int, set[str]] = {i: set() for i in far if i in self._at}
         read = Matcher(graph)
         for i, distance in far.items():
-            for rule, k in self.rules.candidates(graph, i):
+            for rule, k in places[i]:
                 if depths[rule.name] > distance:
                     pairs = rule.name in several
                     if pairs and alone(graph, i, rule, k):
@@ -68,8 +74,10 @@ class MatchSet:
         for i in removed:
             table.pop(i, None)
             listed.pop(i, None)
+            places.pop(i, None)
+        made._places = places.finish()
         for i in sorted(again):
-            found = self._renewed(graph, i, again[i], far)
+            found = self._renewed(made, i, again[i], far)
             if found:
                 table[i] = found
                 for j, roots in _listed(m for m in found if len(m.roots) > 1).items():
@@ -79,9 +87,9 @@ class MatchSet:
         made._at, made._in = table.finish(), listed.finish()
         return made
 
-    def _renewed(self, graph: Graph, i: int, names: set[str], far: Mapping[int, int]) -> tuple[Match, ...]:
+    def _renewed(self, made: MatchSet, i: int, names: set[str], far: Mapping[int, int]) -> tuple[Match, ...]:
         """The matches at node `i`: those of the rules in `names` looked for anew, the others kept, none with a stale root."""
-        depths, places = self.rules.depths, self.rules.places
+        graph, depths, places = made.graph, self.rules.depths, self.rules.places
         kept: list[Match] = []
         known: dict[str, dict[tuple[int, ...], Match]] = {}
         for m in self._at.get(i, ()):
@@ -93,9 +101,7 @@ class MatchSet:
             if name not in names:
                 kept += held.values()
         if names:
-            kept += [
-                m for r, k in self.rules.candidates(graph, i) if k == 0 and r.name in names for m in matches(r, graph, i, known.get(r.name))
-            ]
+            kept += [m for r, k in made._places[i] if k == 0 and r.name in names for m in matches(r, graph, i, known.get(r.name))]
         return tuple(sorted(kept, key=lambda m: places[m.rule.name]))  # stable: matches of one rule keep their order
 
     def __iter__(self) -> Iterator[Match]:
