@@ -78,6 +78,7 @@ class Lookahead:
                 if chosen < 0:
                     return meter.spent() or "no sequence gains"
                 at = deepest(at, at.after(order[chosen], meter), self.steps - 1, course)
+                course.offer(at)
                 first, top, chosen = 0, self.least_ms, -1
 
         return anytime(graph, rules, cost, meter, work, kept)

@@ -12,8 +12,10 @@ import numpy as np
 import onnx
 import pytest
 
+from cgorl import zoo
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
+from cgorl.ir.simplify import simplify
 from cgorl.rules.rule_set import RuleSet
 from cgorl.rules.text import library
 from cgorl.search import trace
@@ -34,6 +36,7 @@ NAMES = {
     *("concat-unary-relu", "unary-concat-relu", "matmul-matmul", "add-matmuls", "add-matmul-lowrank", "matmul-mul", "merge-matmuls"),
     *("split-concat", "concat-split"),
 }
+ALL = RuleSet(library())
 RULES = RuleSet(tuple(r for r in library() if r.name in NAMES))
 METHODS: dict[str, Any] = {
     "greedy": Greedy(),
@@ -77,6 +80,11 @@ SMALL = {
 }
 
 
+def zoo_graph(name: str) -> Graph:
+    sizes = {"repvgg_a0": {"width": 0.125}, "nasnet_a": {"width": 0.125, "depth": (1, 1, 1)}, "resnext50": {"depth": (1, 1, 1, 1)}}
+    return simplify(from_proto(zoo.build(name, image=32, **sizes[name]))).graph
+
+
 @pytest.fixture(scope="module")
 def optimum() -> dict[str, float]:
     found = {name: Exhaustive(growth=3.0)(make(), RULES, cost(), Budget(expansions=3000)) for name, make in SMALL.items()}
@@ -100,6 +108,24 @@ def test_no_method_claims_better_than_the_optimum_or_worse_than_the_start(method
     assert found.cost_ms == pytest.approx(cost().cost_ms(found.graph), abs=1e-12)
     told = trace.to_json(graph, found.graph, found.trace, RULES)
     assert trace.replay(told, graph, RULES).key == found.graph.key
+
+
+@pytest.mark.parametrize("name", ["repvgg_a0", "inception_v3"])
+def test_lookahead_of_one_step_is_greedy(name: str) -> None:
+    """On graphs with many rewrites that do not touch each other, whose gains are known from earlier rounds."""
+    graph = small(name)
+    greedy = Greedy()(graph, RULES, cost(), Budget())
+    assert len(greedy.trace) > 5
+    assert Lookahead(steps=1)(graph, RULES, cost(), Budget()).cost_ms == pytest.approx(greedy.cost_ms, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["repvgg_a0", "nasnet_a", "resnext50"])
+def test_backtracking_comes_at_least_to_where_greedy_comes(name: str) -> None:
+    """It goes down the same way first; a size guard that counted weights once cut it off."""
+    graph = zoo_graph(name)
+    greedy = Greedy()(graph, ALL, cost(), Budget())
+    found = Backtracking()(graph, ALL, cost(), Budget(expansions=greedy.expansions + 20))
+    assert found.cost_ms <= greedy.cost_ms + 1e-12 < greedy.initial_cost_ms
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"exhaustive"}))
