@@ -73,9 +73,9 @@ class Checkpoint:
                 )
         try:
             by_name = {r.name: r for r in rules}
-            ways = [Way(cost.cost_ms(graph))]
-            for before, rule, nodes, cost_ms in told["ways"]:
-                ways.append(Way(cost_ms, ways[before], by_name[rule], tuple(nodes)))
+            ways = [Way(cost.cost_ms(graph), told["size"])]
+            for before, rule, nodes, cost_ms, size in told["ways"]:
+                ways.append(Way(cost_ms, size, ways[before], by_name[rule], tuple(nodes)))
             spent = told["spent"]
             return Record(spent["expansions"], spent["evaluations"], spent["seconds"], told["best"], told["ended"], told["memory"], ways)
         except (LookupError, TypeError, ValueError) as e:
@@ -84,7 +84,7 @@ class Checkpoint:
     def save(self, meter: Meter, best: Way, memory: Callable[[Callable[[State | Way], int]], dict[str, Any]], ended: str = "") -> None:
         """Writes the file. Raises CheckpointError."""
         numbers: dict[Way, int] = {}
-        ways: list[tuple[int, str, tuple[int, ...], float]] = []
+        ways: list[tuple[int, str, tuple[int, ...], float, int]] = []
 
         def number(at: State | Way) -> int:
             way = at if isinstance(at, Way) else at.way
@@ -94,13 +94,17 @@ class Checkpoint:
                 way = way.before
             for step in reversed(steps):
                 assert step.before is not None and step.rule is not None
-                ways.append((numbers.get(step.before, 0), step.rule.name, step.nodes, step.cost_ms))
+                ways.append((numbers.get(step.before, 0), step.rule.name, step.nodes, step.cost_ms, step.size))
                 numbers[step] = len(ways)
             return numbers.get(at if isinstance(at, Way) else at.way, 0)
 
+        first = best
+        while first.before is not None:
+            first = first.before
         told = {
             "about": self._about,
             "spent": {"expansions": meter.expansions, "evaluations": meter.evaluations, "seconds": meter.seconds},
+            "size": first.size,
             "best": number(best),
             "ended": ended,
             "memory": memory(number),

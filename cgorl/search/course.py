@@ -32,7 +32,7 @@ class Course:
 
     def offer(self, state: State) -> bool:
         """Takes `state` for the best if it is better; tells the listener either way."""
-        better = state.cost_ms < self.best.cost_ms - 1e-12 or (state.cost_ms < self.best.cost_ms + 1e-12 and state.size < self.best.size)
+        better = state.way.better(self.best.way)
         if better:
             self.best = state
         self.meter.tell(self.best.cost_ms, self.best.way.length)

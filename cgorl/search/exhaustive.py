@@ -46,7 +46,7 @@ class Exhaustive:
                     ):
                         return spent
                     child = state.step(m)
-                    if child.graph.key not in seen and child.size <= self.growth * course.start.size:
+                    if child.graph.key not in seen and child.way.size <= self.growth * course.start.way.size:
                         seen.add(child.graph.key)
                         waiting.append(child.expand(meter))
                         course.offer(child)

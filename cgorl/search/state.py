@@ -14,26 +14,27 @@ from cgorl.search.searcher import Meter
 from cgorl.search.way import Way
 
 
+Move = tuple[str, tuple[int, ...], float]
+
+
 class State:
     """One graph, its cost, the way that led to it and, once it is expanded, its matches priced."""
 
-    __slots__ = ("_cost", "_from", "_order", "found", "graph", "prices", "size", "way")
+    __slots__ = ("_cost", "_from", "_moves", "_order", "found", "graph", "prices", "way")
 
     found: MatchSet
-    size: int
 
     def __init__(self, graph: Graph, cost: CostModel, way: Way, origin: tuple[State, Match] | None = None) -> None:
         """A state that is not expanded: enough to know its graph and key. `origin` is what it came from."""
         self.graph, self._cost, self.way, self._from = graph, cost, way, origin
-        # nodes that run; those that an edit makes constant further on are left in, not to look at the whole graph each time
-        self.size = origin[0].size - origin[0].fewer(origin[1]) if origin else sum(1 for n in graph.nodes.values() if not n.constant)
         self.prices: dict[Match, Price] = {}
         self._order: tuple[Match, ...] | None = None
+        self._moves: frozenset[Move] | None = None
 
     @classmethod
     def start(cls, graph: Graph, rules: RuleSet, cost: CostModel, meter: Meter) -> State:
         """The state that a search begins with, expanded."""
-        made = cls(graph, cost, Way(cost.cost_ms(graph)))
+        made = cls(graph, cost, Way(cost.cost_ms(graph), sum(1 for n in graph.nodes.values() if not n.constant)))
         made.found = MatchSet(graph, rules)
         return made._priced(meter, {}, set())
 
@@ -44,7 +45,8 @@ class State:
 
     def step(self, match: Match) -> State:
         """The state after `match`, not expanded."""
-        way = Way(self.cost_ms - self.prices[match].gain, self.way, match.rule, match.nodes)
+        # nodes that the edit makes constant further on are counted still, not to look at the whole graph each time
+        way = Way(self.cost_ms - self.prices[match].gain, self.way.size - self.fewer(match), self.way, match.rule, match.nodes)
         return State(self.graph.replace(match.edit), self._cost, way, (self, match))
 
     def expand(self, meter: Meter) -> State:
@@ -93,3 +95,13 @@ class State:
         if self._order is None:
             self._order = tuple(sorted(self.prices, key=lambda m: (-round(self.prices[m].gain, 12), -self.fewer(m))))
         return self._order
+
+    def move(self, match: Match) -> Move:
+        """What tells a match from those of another graph: the same rewrite, gaining the same."""
+        return match.rule.name, match.nodes, round(self.prices[match].gain, 12)
+
+    def moves(self) -> frozenset[Move]:
+        """All that can be done here."""
+        if self._moves is None:
+            self._moves = frozenset(self.move(m) for m in self.prices)
+        return self._moves

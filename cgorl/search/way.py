@@ -13,12 +13,25 @@ from cgorl.search.trace import Step, TraceError
 class Way:
     """One rewrite, by rule and nodes, after another way: all that is kept of a graph that is not at hand."""
 
-    __slots__ = ("before", "cost_ms", "length", "nodes", "rule")
+    __slots__ = ("before", "cost_ms", "length", "nodes", "rule", "size")
 
-    def __init__(self, cost_ms: float, before: Way | None = None, rule: Rule | None = None, nodes: tuple[int, ...] = ()) -> None:
-        """The way to a graph that costs `cost_ms`; without `before`, to the first graph."""
-        self.cost_ms, self.before, self.rule, self.nodes = cost_ms, before, rule, nodes
+    def __init__(self, cost_ms: float, size: int, before: Way | None = None, rule: Rule | None = None, nodes: tuple[int, ...] = ()) -> None:
+        """The way to a graph that costs `cost_ms` and runs `size` nodes; without `before`, to the first graph."""
+        self.cost_ms, self.size, self.before, self.rule, self.nodes = cost_ms, size, before, rule, nodes
         self.length: int = 0 if before is None else before.length + 1
+
+    def better(self, other: Way) -> bool:
+        """Whether its graph is cheaper than the other's, or as cheap and smaller."""
+        return self.cost_ms < other.cost_ms - 1e-12 or (self.cost_ms < other.cost_ms + 1e-12 and self.size < other.size)
+
+    def base(self) -> Way:
+        """The best graph on the way, itself included; of equals the last."""
+        best = at = self
+        while at.before is not None:
+            at = at.before
+            if at.better(best):
+                best = at
+        return best
 
     def steps(self) -> list[Way]:
         """The ways from the first rewrite to this one."""
