@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # A stamp says that a set of extras is wholly installed, in this folder and for this content of the two files.
 PINS   := $(shell { cat constraints.txt pyproject.toml; pwd -P; } | cksum | cut -d ' ' -f 1)
 BASE   := $(VENV)/.report-$(PINS)
-DEV    := $(VENV)/.dev,report-$(PINS)
+DEV    := $(VENV)/.agent,dev,report-$(PINS)
 LAB    := $(VENV)/.lab-$(PINS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -54,7 +54,7 @@ $(VENV)/.%-$(PINS):
 	  $(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian, Ubuntu: apt install python3-venv)"; exit 1; }; \
 	  echo "making $(VENV)"; mkdir $(VENV); touch $(VENV)/.unfinished; $(PYTHON) -m venv $(VENV) || exit 1; \
 	fi
-	@echo "installing cgorl ($*) from the pinned constraints: about a minute the first time"
+	@echo "installing cgorl ($*) from the pinned constraints: a minute or two the first time"
 	@touch $(VENV)/.unfinished
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[$*]'
 	@rm -f $(VENV)/.unfinished $(VENV)/.$*-*

@@ -35,6 +35,21 @@ def evaluate(argv: list[str], doc: str) -> int:
     return _guarded(lambda runs: _evaluate(argv, doc, runs))
 
 
+def train(argv: list[str], doc: str) -> int:
+    """Runs conf/train.yaml with the overrides `argv`; returns the exit code. `doc` is the script's own help."""
+    return _guarded(lambda runs: _train(argv, doc, runs))
+
+
+def sweep(argv: list[str], doc: str) -> int:
+    """Trains once for each combination of the values in `argv`; returns the exit code. `doc` is the script's own help."""
+    return _guarded(lambda runs: _sweep(argv, doc, runs))
+
+
+def calibrate(what: str, argv: list[str], doc: str) -> int:
+    """Fills the table of measured prices (`fill`) or holds it against whole models (`calibrate`); returns the exit code."""
+    return _guarded(lambda runs: _calibrate(what, argv, doc))
+
+
 def _guarded(work: Callable[[list[Tracker]], int]) -> int:
     """The exit code of `work`, with every error in one line. `work` puts the run's tracker into the list it is given."""
     runs: list[Tracker] = []
@@ -199,6 +214,25 @@ def _evaluate(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     return ERROR if "failed" in statuses else CODES["proof failed"] if "proof failed" in statuses else 0
 
 
+def _calibrate(what: str, argv: list[str], doc: str) -> int:
+    if not argv or {"-h", "--help"} & set(argv):
+        print(doc, flush=True)
+        return 0 if argv else ERROR
+    from rich.console import Console
+
+    from cgorl import calibration
+
+    console = Console(width=None if sys.stdout.isatty() else 170)
+    try:
+        if what == "fill":
+            calibration.fill(argv, console)
+        else:
+            calibration.calibrate(argv, console)
+    except KeyboardInterrupt:
+        return _say("interrupted; what was measured is in the table", INTERRUPTED)
+    return 0
+
+
 def _experiment(name: str, overrides: list[str], console: Any) -> int:
     from cgorl import config
 
@@ -215,6 +249,53 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     tables.show_landscape(table, console)
     console.print(f"written   {what.keys['output']}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
     return ERROR if table["error"].notna().any() else 0
+
+
+def _train(argv: list[str], doc: str, runs: list[Tracker]) -> int:
+    from cgorl import config
+
+    if not argv or {"-h", "--help"} & set(argv):
+        print(f"{doc}\n{config.usage('train')}", flush=True)
+        return 0 if argv else ERROR
+    from pathlib import Path
+
+    from rich.console import Console
+
+    cfg = config.load_config("train", argv)
+    config.check(config.plain(cfg))
+    from cgorl import training  # torch
+    from cgorl.report import trained
+    from cgorl.tracking import Tracker
+
+    console = Console()
+    tracker = Tracker(cfg.runs, "train", Path(str(cfg.model)).stem)
+    runs.append(tracker)
+    with trained.Progress(console) as progress:
+        done = training.train(cfg, progress, tracker)
+    _heed_no_more()
+    trained.show(done, console, tracker.folder)
+    return INTERRUPTED if done.stopped == "interrupted" else 0
+
+
+def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
+    from cgorl import config
+
+    words = [a for a in argv if a not in ("-m", "--multirun")]
+    if not words or {"-h", "--help"} & set(words):
+        print(f"{doc}\n{config.usage('sweep')}", flush=True)
+        return 0 if words else ERROR
+    from rich.console import Console
+
+    from cgorl import sweep
+    from cgorl.report import trained
+
+    jobs = sweep.jobs(words)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
+    trained.show_sweep(done, console)
+    if any(d.error == "interrupted" for d in done):
+        return INTERRUPTED
+    return ERROR if any(d.error for d in done) else 0
 
 
 def _listening(board: Any) -> Any:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
-_PATHS = ("model", "output", "runs")
+_PATHS = ("model", "output", "runs", "resume")
 _OPEN = ("dims", "zoo")
 _EXPERIMENT = "experiment"
-_NEEDED = {"optimize": ("model",), "evaluate": ("model",)}
+_NEEDED = {"optimize": ("model",), "evaluate": ("model",), "train": ("model",), "sweep": ("model",)}
 
 
 class ConfigError(ValueError):
@@ -111,7 +111,14 @@ def several(key: str, value: str) -> Iterator[str]:
 def defaults(name: str) -> dict[str, str]:
     """The choice of each group that `conf/<name>.yaml` makes by itself."""
     listed = plain(OmegaConf.load(CONF / f"{name}.yaml"))["defaults"]
-    return {k: v for entry in listed if isinstance(entry, dict) for k, v in entry.items()}
+    own = {k: v for entry in listed if isinstance(entry, dict) for k, v in entry.items()}
+    return {**(defaults(base) if (base := _base(name)) != name else {}), **own}
+
+
+def _base(name: str) -> str:
+    """The configuration that `conf/<name>.yaml` is another of: sweep of train."""
+    listed = plain(OmegaConf.load(CONF / f"{name}.yaml"))["defaults"]
+    return next((entry for entry in listed if isinstance(entry, str) and entry != "_self_"), name)
 
 
 def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -165,7 +172,11 @@ def _number(value: Any) -> bool:
 _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "simplify": ("true or false", lambda v: isinstance(v, bool)),
     "prove": ("true or false", lambda v: isinstance(v, bool)),
+    "gate": ("true, false or auto", lambda v: isinstance(v, bool) or v == "auto"),
+    "gate_seconds": ("a number of at least 0", _number),
     "seed": ("a whole number of at least 0", _whole(0)),
+    "checkpoint": ("the name of a file, or null", _or_null(lambda v: isinstance(v, str))),
+    "versus": ("the name of a search, or null", _or_null(lambda v: isinstance(v, str))),
     "exit_codes": ("plain or detailed", lambda v: v in ("plain", "detailed")),
     "seconds": ("a number of at least 0, or null", _or_null(_number)),
     "expansions": ("a whole number of at least 0, or null", _or_null(_whole(0))),
@@ -180,7 +191,8 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 def hint(name: str, wrong: str) -> str:
     """What may be said instead of a key that is not there."""
-    keys = sorted({*_keys(CONF / f"{name}.yaml"), *groups()} - {"defaults"})
+    name = _base(name)
+    keys = sorted({*_keys(CONF / f"{name}.yaml"), *defaults(name)} - {"defaults"})
     group, _, inner = wrong.split("=")[0].lstrip("+~-").partition(".")
     if inner and group in groups():
         keys = sorted({f"{group}.{k}" for f in (CONF / group).glob("*.yaml") for k in _keys(f)})
@@ -194,8 +206,9 @@ def _keys(file: Path) -> list[str]:
 
 def usage(name: str) -> str:
     """The keys of `conf/<name>.yaml` with their defaults and notes, and the choices of each group."""
+    name = _base(name)
     text = (CONF / f"{name}.yaml").read_text().split("\n\n", 1)[1]
-    chosen = "\n".join(f"  {group}={'|'.join(there)}" for group, there in groups().items())
+    chosen = "\n".join(f"  {group}={'|'.join(groups()[group])}" for group in sorted(defaults(name)))
     keys = "\n".join(f"  {line}" if line else "" for line in text.splitlines())
     return f"choices\n{chosen}\n\nkeys\n{keys}"
 
@@ -288,6 +301,8 @@ def _value(text: str, value: str) -> Any:
 
 def _sentence(name: str, error: Exception) -> str:
     text = " ".join(str(error).split())
+    if many := re.search(r"Ambiguous value for argument '([^=']+)=", text):
+        return f"'{many[1]}' takes one value here: scripts/evaluate.py and scripts/sweep.py run several"
     if key := re.search(r"Key '([^']+)' is not in struct|Could not override '([^']+)'", text):
         wrong = key[1] or key[2]
         return f"there is no key '{wrong}'; {hint(name, wrong)}"

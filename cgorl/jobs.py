@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgorl import config, pipeline, zoo
+from cgorl.cost.measured import Measured
 from cgorl.cost.model import CostModel
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import check_writable
 from cgorl.ir.simplify import simplify
-from cgorl.pipeline import Outcome, Stage
+from cgorl.pipeline import Gated, Outcome, Stage
 from cgorl.report.ledger import ledger, summary
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Listener, Progress, Searcher, SearchResult
@@ -53,7 +54,8 @@ def load(cfg: Any) -> Graph:
     parts(cfg)
     _rival(options)
     _check_output(options["output"])
-    _check_output(options["checkpoint"])
+    if options["checkpoint"]:
+        check_writable(Path(options["checkpoint"]), "checkpoint")
     return pipeline.load_model(options["model"], options["zoo"])
 
 
@@ -120,9 +122,21 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
     if tracker is not None:
         tracker.write("config.yaml", config.yaml(cfg))
     done = pipeline.optimize(
-        graph, rules, prices, search, budget, options["simplify"], options["prove"], options["dims"], options["seed"], both
+        graph,
+        rules,
+        prices,
+        search,
+        budget,
+        options["simplify"],
+        options["prove"],
+        options["dims"],
+        options["seed"],
+        both,
+        _gated(options, prices),
     )
     told.end()
+    if isinstance(prices, Measured):
+        done = replace(done, notes=tuple(prices.notes(done.start)))
     if rival is not None:
         clock = time.monotonic()
         both("versus", None)
@@ -141,6 +155,14 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
         tracker.write("summary.json", {**summary(done), "files": [str(p) for p in done.files]})
         _draw(tracker.folder, Path(str(options["model"])).stem, _name(options), str(done.search["stopped"]))
     return done
+
+
+def _gated(options: Mapping[str, Any], prices: CostModel) -> Gated | None:
+    """How a result is measured; None where it is not: where the prices are not those of this machine, unless asked for."""
+    level = prices.level if isinstance(prices, Measured) else None
+    how = Gated(options["gate_seconds"], level or "all", options["unbound"])
+    wanted = options["gate"]
+    return how if wanted is True or (wanted == "auto" and level is not None) else None
 
 
 def _rival(options: Mapping[str, Any]) -> Searcher | None:

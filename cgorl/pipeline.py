@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from cgorl import zoo
+from cgorl import gate, zoo
 from cgorl.certificate.equivalence import Equivalence, compare
-from cgorl.certificate.inputs import draws
+from cgorl.certificate.inputs import draws, feeds
 from cgorl.certificate.rewrite import RewriteProof, prove_rewrite
 from cgorl.cost.model import CostModel, Now
 from cgorl.ir.fold import fold_rewrites
@@ -24,7 +24,7 @@ from cgorl.ir.simplify import simplify
 from cgorl.ir.sizes import DimsError, symbols
 from cgorl.rules.coverage import Coverage, coverage
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.searcher import LIMITS, Budget, Progress, Searcher
+from cgorl.search.searcher import OPEN, Budget, Progress, Searcher
 from cgorl.search.trace import Step, repriced, to_json, without
 
 MIN_OPSET = 7
@@ -64,7 +64,8 @@ class Proof:
 class Outcome:
     """What a job gives: the optimized graph, the original, costs in ms, the trace and the proof.
 
-    `unknown` are the values whose size the cost could not know, `files` what a job wrote.
+    `unknown` are the values whose size the cost could not know, `files` what a job wrote, `gate` what was measured of it
+    (None: nothing), `notes` what the prices rest on.
     """
 
     status: Status
@@ -84,6 +85,8 @@ class Outcome:
     files: tuple[Path, ...] = ()
     before_ms: Mapping[str, float] = field(default_factory=dict)
     after_ms: Mapping[str, float] = field(default_factory=dict)
+    gate: gate.Verdict | None = None
+    notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> list[Path]:
         """Writes the optimized model; returns the files. Raises ModelError."""
@@ -95,6 +98,15 @@ class Outcome:
         for step in self.trace:
             graph = graph.replace(step.match.edit)
         return to_json(self.start, graph, self.trace, self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """How a result is measured: for how long, at which session level, and the size of symbols that have none."""
+
+    seconds: float = 20.0
+    level: str = "all"
+    unbound: int | None = None
 
 
 Stage = Callable[[str, Progress | float | None], None]
@@ -140,8 +152,9 @@ def optimize(
     dims: Mapping[str, int] | None = None,
     seed: int = 0,
     tell: Stage | None = None,
+    gated: Gated | None = None,
 ) -> Outcome:
-    """The optimized graph with its proof. Raises Refused, GraphError, and DimsError for a symbol without a size."""
+    """The optimized graph with its proof, measured if `gated`. Raises Refused, GraphError, and DimsError for a symbol without a size."""
     say: Stage = tell or (lambda stage, progress: None)
     seconds: dict[str, float] = {}
     check_model(model, dims or {})
@@ -157,6 +170,9 @@ def optimize(
     tidy = simplify(model) if clean else None
     start = model if tidy is None else tidy.graph
     lap("simplify")
+    say("price", None)
+    cost.cost_ms(start)  # what has to be measured for it is no part of the search
+    lap("price")
     say("search", None)
     found = search(start, rules, cost, budget, lambda p: say("search", p))
     lap("search")
@@ -167,8 +183,13 @@ def optimize(
     else:
         graph, trace, proof = fold_rewrites(found.graph), found.trace, Proof()
     lap("prove")
+    verdict = None
+    if gated is not None and graph is not model and proof.ok:
+        say("gate", None)
+        graph, trace, verdict = _measured(model, start, graph, trace, dims or {}, gated, seed)
+        lap("gate")
     unchanged = graph is model
-    nothing = Status.UNCHANGED if found.stopped in LIMITS else Status.OPTIMAL
+    nothing = Status.UNCHANGED if found.stopped in OPEN else Status.OPTIMAL
     status = Status.PROOF_FAILED if not proof.ok else nothing if unchanged else Status.OPTIMIZED
     facts = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
     return Outcome(
@@ -188,7 +209,31 @@ def optimize(
         tuple(cost.unknown(graph)),
         before_ms=by_operator(model, cost),
         after_ms=by_operator(graph, cost),
+        gate=verdict,
     )
+
+
+def _measured(
+    model: Graph, start: Graph, final: Graph, trace: tuple[Step, ...], dims: Mapping[str, int], how: Gated, seed: int
+) -> tuple[Graph, tuple[Step, ...], gate.Verdict]:
+    """The best measured of original, simplified graph, result and prefixes of the trace; a prefix is proven as a whole first."""
+    graphs, here = {gate.ORIGINAL: model, gate.SIMPLIFIED: fold_rewrites(start)}, start
+    lengths = {n: "result" if n == len(trace) else f"{n} rewrites" for n in gate.prefixes([s.before_ms - s.after_ms for s in trace])}
+    for n, step in enumerate(trace, 1):
+        here = here.replace(step.match.edit)
+        if n in lengths:
+            graphs[lengths[n]] = final if n == len(trace) else fold_rewrites(here)
+    sizes = {s: dims.get(s, how.unbound or 1) for s in symbols(model)}
+    given = feeds(model, sizes, np.random.default_rng(seed))
+    while True:
+        runners, failed = gate.runners(graphs, given, how.level)
+        if gate.ORIGINAL not in runners:
+            return model, (), gate.Verdict(gate.ORIGINAL, (), how.level, f"the original does not run: {failed[gate.ORIGINAL]}")
+        verdict = gate.judge(runners, how.seconds, seed, f"onnxruntime, 1 thread, level {how.level}")
+        n = next((n for n, name in lengths.items() if name == verdict.kept), 0)
+        if verdict.kept in (gate.ORIGINAL, "result") or compare(model, graphs[verdict.kept], dims, taps=True).ok:
+            return graphs[verdict.kept], trace[:n], verdict
+        del graphs[verdict.kept]  # its rewrites agree one by one, and all together, but not these
 
 
 def by_operator(graph: Graph, cost: CostModel) -> dict[str, float]:

@@ -102,7 +102,7 @@ def test_a_wrong_configuration_is_told_before_anything_is_loaded(wrong: str, cap
 def test_output_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
     fails(capsys, "there is no folder 'none' to write 'o.onnx' into", *BERT, "output=none/o.onnx")
-    fails(capsys, "is a folder; give a file name", *BERT, f"output={Path.cwd()}")
+    fails(capsys, "is a folder; give the name of a file", *BERT, f"output={Path.cwd()}")
     fails(capsys, "is a device or pipe", *BERT, "output=pipe")
     fails(capsys, "is a device or pipe", *BERT, "output=/dev/full")
     assert not Path("runs").exists()
@@ -360,7 +360,7 @@ def test_a_search_goes_on_from_its_checkpoint() -> None:
     ]
     assert ran == [0, 0, 0]
     assert Path("b.onnx").read_bytes() == Path("whole.onnx").read_bytes()
-    spent = [json.loads(Path(f).read_text())["spent"]["expansions"] for f in ("c.json", "other.json")]
+    spent = [json.loads(Path(f).read_text().split("\n", 1)[1])["spent"]["expansions"] for f in ("c.json", "other.json")]
     assert spent[0] == spent[1] > 12
 
 
@@ -371,11 +371,39 @@ def test_a_checkpoint_that_cannot_be_is_an_error_at_once(path: str, said: str, c
     assert said in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("search=beam search.width=-1", "search.width must be a whole number of at least 0, not -1"),
+        ("search=beam search.width=1.5", "search.width must be a whole number"),
+        ("search=beam search.width=abc", "search.width must be a whole number"),
+        ("search=backtracking search.alpha=nan", "search.alpha must be a number of at least 1"),
+        ("search=backtracking search.alpha=null", "search.alpha must be a number of at least 1"),
+        ("search=backtracking search.queue=0", "search.queue must be"),
+        ("search=annealing search.cold=0", "search.cold must be a number above 0, not 0"),
+        ("search=annealing search.steps=0", "search.steps must be"),
+        ("search=random_walk search.walks=-1", "search.walks must be"),
+        ("search=lookahead search.steps=0", "search.steps must be"),
+        ("search=exhaustive search.growth=abc", "search.growth must be"),
+        ("versus=[]", "versus must be the name of a search"),
+        ("checkpoint=5", "checkpoint must be the name of a file"),
+        ("seed=1,2", "'seed' takes one value here"),
+    ],
+)
+def test_a_search_that_cannot_be_is_one_sentence(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fails(capsys, said, *REPVGG, *words.split())
+
+
+def test_a_search_that_draws_and_finds_nothing_does_not_call_it_optimal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.optimize([*BERT, "rules=none", "search=annealing", "search.steps=1", "exit_codes=detailed"], "") == 11
+    assert "nothing found" in capsys.readouterr().out
+
+
 def test_a_checkpoint_of_another_search_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.optimize([*REPVGG, "checkpoint=c.json", "expansions=3"], "") == 0
     assert cli.optimize([*REPVGG, "checkpoint=c.json", "search=beam"], "") == 1
     err = capsys.readouterr().err
-    assert "another search" in err and err.count("\n") == 1
+    assert "other settings" in err and err.count("\n") == 1
 
 
 def test_a_large_model_goes_through_files() -> None:

@@ -79,7 +79,7 @@ def test_each_key_of_a_rule_choice_has_a_reader(file: Path) -> None:
 def test_each_choice_of_each_group_builds_an_object_that_takes_every_key(group: str) -> None:
     """A class takes plain arguments: a key without a parameter fails."""
     for file in sorted((CONF / group).glob("*.yaml")):
-        cfg = load_config("optimize", [*BASE, f"{group}={file.stem}"])
+        cfg = load_config("optimize" if group in config.defaults("optimize") else "train", [*BASE, f"{group}={file.stem}"])
         built = config.build(cfg[group])
         for key in keys(file):
             assert hasattr(built, key), f"{group}/{file.name}: {key}"
@@ -238,12 +238,13 @@ def test_names_with_values_from_the_command_line() -> None:
     assert found["dims"] == {"x:0": 3, "a.b": 4} and found["zoo"] == {"depth": [1, 2], "form": "taso", "width": 0.5}
 
 
-@pytest.mark.parametrize("name", ["optimize", "evaluate"])
+@pytest.mark.parametrize("name", ["optimize", "evaluate", "train"])
 def test_usage_names_every_key_and_choice(name: str) -> None:
     text = config.usage(name)
     for key in keys(CONF / f"{name}.yaml"):
         assert re.search(rf"^ +{key}:", text, re.M), key
-    for group, there in config.groups().items():
+    for group in config.defaults(name):
+        there = config.groups()[group]
         assert f"{group}={'|'.join(there)}" in text
 
 

@@ -242,10 +242,10 @@ def test_a_file_called_like_a_zoo_graph_wins(tmp_path: Path, monkeypatch: pytest
 def test_stages_and_shares_are_told_in_order() -> None:
     told: list[tuple[str, Any]] = []
     found = job(small("repvgg_a0"), tell=lambda stage, progress: told.append((stage, progress)))
-    assert list(dict.fromkeys(stage for stage, _ in told)) == ["simplify", "search", "prove", "compare"]
+    assert list(dict.fromkeys(stage for stage, _ in told)) == ["simplify", "price", "search", "prove", "compare"]
     shares = [p for stage, p in told if stage == "prove"]
     assert shares == sorted(shares) and all(0 <= p < 1 for p in shares)
-    assert set(found.seconds) == {"simplify", "search", "prove"} and json.dumps(summary(found)) and json.dumps(ledger(found))
+    assert set(found.seconds) == {"simplify", "price", "search", "prove"} and json.dumps(summary(found)) and json.dumps(ledger(found))
 
 
 def test_the_same_job_twice_gives_the_same_bytes(tmp_path: Path) -> None:

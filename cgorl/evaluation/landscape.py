@@ -46,6 +46,7 @@ class Landscape(NamedTuple):
 def landscape(overrides: Sequence[str]) -> Landscape:
     """The experiment with overrides of its own keys (`best.seconds=60`) and of evaluate's (`model=bert`). Raises ConfigError."""
     keys, left = config.experiment(NAME, overrides)
+    _check(keys)
     given = {text.partition("=")[0] for text in left}
     for key in ("search", "seed", "expansions", "evaluations"):
         if key in given:
@@ -68,6 +69,20 @@ def landscape(overrides: Sequence[str]) -> Landscape:
         about = mine[0]._replace(keys={k: v for k, v in mine[0].keys.items() if k != "method"})
         found.append(Problem(about.words, tuple(mine)))
     return Landscape(tuple(found), keys, " ".join(["python scripts/evaluate.py", f"experiment={NAME}", *overrides]))
+
+
+def _check(keys: Mapping[str, Any]) -> None:
+    """Raises ConfigError for what would be found out only after the first problem."""
+
+    def whole(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+    if not whole(keys["graphs"]):
+        raise ConfigError(f"graphs must be a whole number of at least 1, not {keys['graphs']!r}")
+    if not isinstance(keys["marks"], list) or not all(whole(n) for n in keys["marks"]):
+        raise ConfigError(f"marks must be whole numbers of at least 1, as marks=[100,300], not {keys['marks']!r}")
+    if Path(str(keys["output"])).exists() and not Path(str(keys["output"])).is_dir():
+        raise ConfigError(f"output must be a folder, and '{keys['output']}' is a file")
 
 
 def explore(what: Landscape, listen: Listening | None = None, tell: Callable[[str], None] = lambda text: None) -> pd.DataFrame:

@@ -94,16 +94,16 @@ def save(graph: Graph, path: str | Path) -> list[Path]:
     return [path] if data is None else [path, data]
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, what: str = "output") -> None:
     """Raises ModelError if `path` cannot become a file: no such folder, a folder itself, or no right to write."""
     try:
         folder = path.is_dir()
     except OSError as e:
         raise ModelError(f"cannot write '{path}': {e.strerror}") from None
     if folder:
-        raise ModelError(f"output '{path}' is a folder; give a file name such as '{path / 'model.onnx'}'")
+        raise ModelError(f"{what} '{path}' is a folder; give the name of a file in it")
     if path.exists() and not path.is_file():
-        raise ModelError(f"output '{path}' is a device or pipe, which a file would take the place of")
+        raise ModelError(f"{what} '{path}' is a device or pipe, which a file would take the place of")
     if not path.parent.is_dir():
         raise ModelError(f"there is no folder '{path.parent}' to write '{path.name}' into; make it first")
     if not os.access(path.parent, os.W_OK):

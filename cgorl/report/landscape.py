@@ -17,10 +17,10 @@ _HEAD = """# Is there anything to search?
 
 What each method makes of each graph, rule set and price list (estimates, not proven). `room` is (greedy - best) / initial,
 best being the lowest cost that any run found: this is a lower bound of what search could add. Where it is below 0.5 % there
-is **no room**. `moves` are the shares of matches that lower, keep and raise the cost, at the start, and over graphs on the
-way to the best. The barrier is that of the way found: `depth` is the largest number of rewrites between one best-so-far
-and the next lower cost, `height` the largest rise above the best-so-far in between, as a share of the initial cost;
-another way may have a lower one.
+is **no room**, or none found in the time that the long run had. `moves` are the shares of matches that lower, keep and
+raise the cost, at the start, and over graphs on the way to the best. The barrier is that of the way found: `depth` is the
+largest number of rewrites between one best-so-far and the next lower cost, `height` the largest rise above the best-so-far
+in between, as a share of the initial cost; another way may have a lower one.
 """
 
 
@@ -75,7 +75,10 @@ def page(table: pd.DataFrame, marks: Sequence[int], command: str) -> str:
                 cells[-1:] = [_change(by.get(method), f"at_{n}") for n in marks]
         known = f"{100 * (one['best_ms'] / one['initial_ms'] - 1):.2f} ({one['best_method']})"
         room = "" if math.isnan(one["room"]) else f"{100 * one['room']:.2f}"
-        costs.append([one["problem"], f"{one['initial_ms']:.4g}", *cells, known, room, _bold(verdict(one["room"]))])
+        says = _bold(verdict(one["room"])) + (
+            "" if one["room"] >= NO_ROOM or by.get("best", {}).get("stopped") != "seconds" else " found in its time"
+        )
+        costs.append([one["problem"], f"{one['initial_ms']:.4g}", *cells, known, room, says])
         shares = [_shares(one, ""), _shares(one, "way_")]
         needed = [_needed(by.get(m)) for m in (*methods, "best")]
         facts.append([one["problem"], f"{one['moves']:,.0f}", *shares, f"{one['depth']:.0f}", f"{100 * one['height']:.2f}", *needed])

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnxruntime
+
+from cgorl.gate import Verdict
 from cgorl.pipeline import Outcome
+from cgorl.report.provenance import provenance
 from cgorl.rules.matches import constant_bytes
 
 
@@ -48,8 +52,20 @@ def summary(outcome: Outcome) -> dict[str, Any]:
             "unproven": [{"rule": rule, "why": why} for rule, why in outcome.proof.unproven],
             "lost": list(outcome.proof.lost),
         },
+        "gate": None if outcome.gate is None else gate(outcome.gate),
+        "prices": list(outcome.notes),
         "seconds": {k: round(v, 3) for k, v in outcome.seconds.items()},
     }
+
+
+def gate(verdict: Verdict) -> dict[str, Any]:
+    """What was measured, with what runtime, options and machine."""
+    rows = [
+        {"name": t.name, "cpu_ms": t.cpu_ms, "wall_ms": t.wall_ms, "times_as_fast": t.ratio.middle, "interval": t.ratio[1:], "runs": t.runs}
+        for t in verdict.timings
+    ]
+    about = {"options": verdict.options, "onnxruntime": onnxruntime.__version__, **provenance()}
+    return {"kept": verdict.kept, "faster": verdict.faster, "why": verdict.why, "measured": rows, **about}
 
 
 def count(graph: Any) -> int:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from cgorl.gate import ORIGINAL, Ratio, Verdict
 from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome, Stage, Status
 from cgorl.report.ledger import count
@@ -116,6 +117,9 @@ def lines(outcome: Outcome) -> list[str]:
     if outcome.unknown:
         shown = ", ".join(outcome.unknown[:3]) + (", ..." if len(outcome.unknown) > 3 else "")
         found.append(f"sizes     not all known, so the cost is a guess: {len(outcome.unknown)} values count 1 for a dim ({shown})")
+    found.extend(f"prices    {note}" for note in outcome.notes)
+    if outcome.gate is not None:
+        found.append("gate      " + _gate(outcome.gate))
     found.append("proof     " + _proof(outcome))
     for rule, why in outcome.proof.dropped:
         found.append(f"dropped   {rule}: {why}")
@@ -134,6 +138,24 @@ def _versus(outcome: Outcome) -> str:
     change = f"{100 * (mine / other - 1):+.2f} %" if other and abs(mine - other) > 1e-9 * other else "the same"
     digits = decimals(other)
     return f"{told['versus']} alone: {other:.{digits}f} ms{cut}, not proven; {told['name']} found {mine:.{digits}f} ms ({change})"
+
+
+def _gate(verdict: Verdict) -> str:
+    if not verdict.timings:
+        return verdict.why
+    if verdict.faster:
+        kept, base = verdict.timing(verdict.kept), verdict.timing(ORIGINAL)
+        text = f"{verdict.kept}: {base.cpu_ms:.3f} -> {kept.cpu_ms:.3f} ms of CPU ({base.wall_ms:.3f} -> {kept.wall_ms:.3f} by the clock)"
+        return f"{text}, {_times(kept.ratio)} as fast; {kept.runs} runs in turn, {verdict.options}"
+    others = [t for t in verdict.timings if t.name != ORIGINAL]
+    best = max(others, key=lambda t: t.ratio.middle)
+    text = f"nothing is faster beyond noise (at best {best.name}, {_times(best.ratio)} as fast)"
+    text += ": already optimal for these rules on this target"
+    return f"{text}; the {verdict.kept} graph is kept; {best.runs} runs in turn, {verdict.options}"
+
+
+def _times(r: Ratio) -> str:
+    return f"{r.middle:.3f} times ({r.low:.3f} to {r.high:.3f})"
 
 
 def _proof(outcome: Outcome) -> str:

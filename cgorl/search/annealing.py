@@ -12,7 +12,7 @@ from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
 from cgorl.search.random_walk import generator
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import ABOVE_0, Budget, Listener, Meter, SearchResult, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,17 @@ class Annealing:
     """Metropolis steps: a match of gain g is taken with chance min(1, exp(g / T)).
 
     T falls evenly in its logarithm from `hot` to `cold` (shares of the first cost) over `steps` proposals; one that is
-    refused costs an evaluation of its own graph only.
+    refused costs an evaluation of its own graph only. Memory: three graphs, and of each rewrite done its rule and nodes.
     """
 
     hot: float = 0.003
     cold: float = 0.00001
     steps: int = 2000
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"hot": ABOVE_0, "cold": ABOVE_0, "steps": 1, "seed": 0}, whole=("steps", "seed"))
 
     def __call__(
         self,

@@ -13,7 +13,7 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
 from cgorl.search.state import State
 from cgorl.search.way import Way
 
@@ -57,6 +57,10 @@ class Backtracking:
     queue: int = 200_000
     focus: bool = True
     live: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"alpha": 1.0, "growth": 1.0, "queue": 1, "live": 1}, whole=("queue", "live"))
 
     def __call__(
         self,

@@ -11,7 +11,7 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,10 @@ class Beam:
 
     width: int = 8
     patience: int = 8
+
+    def __post_init__(self) -> None:
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"width": 0, "patience": 1}, whole=("width", "patience"))
 
     def __call__(
         self,

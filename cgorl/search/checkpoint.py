@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -38,14 +40,16 @@ class Record:
 
 
 class Checkpoint:
-    """Keeps a search in `path`, at most once in `every` seconds and where its budget ends; JSON, written whole or not at all."""
+    """Keeps a search in `path`: at the start, then at most once in `every` seconds, and where it ends.
+
+    JSON behind its own digest, written whole or not at all.
+    """
 
     def __init__(self, path: Path, searcher: object, every: float = 10.0) -> None:
         """For a search by `searcher`, whose parameters are part of what must be the same."""
         self.path, self._method, self._every = path, repr(searcher), every
         self._about: dict[str, str] = {}
-        self._rules: RuleSet = RuleSet()
-        self._saved = time.monotonic()
+        self._saved = -math.inf
 
     @property
     def due(self) -> bool:
@@ -54,32 +58,29 @@ class Checkpoint:
 
     def load(self, graph: Graph, rules: RuleSet, cost: CostModel) -> Record | None:
         """What the file says of a search from `graph`; None if there is no file yet. Raises CheckpointError."""
-        self._about = {"search": self._method, "graph": graph.key, "rules": rules.digest, "cost": cost.digest}
-        self._rules = rules
+        self._about = {"settings": self._method, "model or clean-up": graph.key, "rules": rules.digest, "prices": cost.digest}
         if not self.path.exists():
             return None
         try:
-            told = json.loads(self.path.read_text())
-            about = told["about"]
-        except (OSError, ValueError, LookupError, TypeError) as e:
-            raise CheckpointError(
-                f"'{self.path}' is no checkpoint of a search: {e}; name another file, or delete it to begin anew"
-            ) from None
+            digest, _, text = self.path.read_text().partition("\n")
+        except (OSError, ValueError) as e:
+            raise CheckpointError(f"cannot read the checkpoint '{self.path}': {e}") from None
+        if digest != _digest(text):
+            raise CheckpointError(f"'{self.path}' is no checkpoint of a search, or was changed by hand: name another file, or delete it")
+        told = json.loads(text)
+        about = told["about"]
         for what, now in self._about.items():
             if about.get(what) != now:
                 raise CheckpointError(
-                    f"'{self.path}' is of a search with another {what}: name another file, or delete it to begin anew"
-                    + (f" (there {about.get(what)}, here {now})" if what == "search" else "")
+                    f"'{self.path}' is of a search with other {what}: name another file, or delete it to begin anew"
+                    + (f" (there {about.get(what)}, here {now})" if what == "settings" else "")
                 )
-        try:
-            by_name = {r.name: r for r in rules}
-            ways = [Way(cost.cost_ms(graph), told["size"])]
-            for before, rule, nodes, cost_ms, size in told["ways"]:
-                ways.append(Way(cost_ms, size, ways[before], by_name[rule], tuple(nodes)))
-            spent = told["spent"]
-            return Record(spent["expansions"], spent["evaluations"], spent["seconds"], told["best"], told["ended"], told["memory"], ways)
-        except (LookupError, TypeError, ValueError) as e:
-            raise CheckpointError(f"'{self.path}' is damaged ({e!r}): delete it to begin anew") from None
+        by_name = {r.name: r for r in rules}
+        ways = [Way(cost.cost_ms(graph), told["size"])]
+        for before, rule, nodes, cost_ms, size in told["ways"]:
+            ways.append(Way(cost_ms, size, ways[before], by_name[rule], tuple(nodes)))
+        spent = told["spent"]
+        return Record(spent["expansions"], spent["evaluations"], spent["seconds"], told["best"], told["ended"], told["memory"], ways)
 
     def save(self, meter: Meter, best: Way, memory: Callable[[Callable[[State | Way], int]], dict[str, Any]], ended: str = "") -> None:
         """Writes the file. Raises CheckpointError."""
@@ -113,9 +114,14 @@ class Checkpoint:
         part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(told, separators=(",", ":")))
+            text = json.dumps(told, separators=(",", ":"))
+            part.write_text(f"{_digest(text)}\n{text}")
             part.replace(self.path)
         except OSError as e:
             part.unlink(missing_ok=True)
             raise CheckpointError(f"cannot write the checkpoint '{self.path}': {e.strerror or e}") from None
         self._saved = time.monotonic()
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

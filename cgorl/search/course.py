@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from cgorl.cost.model import CostModel
@@ -71,6 +74,26 @@ class Course:
         return state
 
 
+@contextmanager
+def _orderly(meter: Meter) -> Iterator[None]:
+    """Where a search is kept, the first Ctrl-C stops it where it can be taken up again; the second at once."""
+    if not meter.patient or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: Any) -> None:
+        if meter.asked:
+            raise KeyboardInterrupt
+        meter.asked = True
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def anytime(
     graph: Graph,
     rules: RuleSet,
@@ -86,13 +109,15 @@ def anytime(
     initial = cost.cost_ms(graph)
     course: Course | None = None
     record = checkpoint.load(graph, rules, cost) if checkpoint is not None else None
+    meter.patient = checkpoint is not None
     try:
         start = State.start(graph, rules, cost, Meter(Budget(), None) if record else meter)
         if record:
             meter.resume(record.expansions, record.evaluations, record.seconds)
         course = Course(start, meter, checkpoint, record)
-        stopped = record.ended if record and record.ended else work(course)
-        if checkpoint is not None and not meter.spent():
+        with _orderly(meter):
+            stopped = record.ended if record and record.ended else work(course)
+        if checkpoint is not None and not meter.limit():
             checkpoint.save(meter, course.best.way, lambda number: {}, stopped)
     except KeyboardInterrupt:
         stopped = "interrupted"

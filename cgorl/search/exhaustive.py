@@ -11,16 +11,23 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
 
 COMPLETE = "optimum: every reachable graph was seen"
 
 
 @dataclass(frozen=True, slots=True)
 class Exhaustive:
-    """Breadth first over distinct graphs that run at most `growth` times the nodes of the first (rules that only enlarge never end)."""
+    """Breadth first over distinct graphs that run at most `growth` times the nodes of the first (rules that only enlarge never end).
+
+    Memory: all graphs that wait, about 100 kB each, and the keys of all.
+    """
 
     growth: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"growth": 1.0})
 
     def __call__(
         self,

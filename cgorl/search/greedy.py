@@ -10,22 +10,21 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
 
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
     """Takes the best rewrite again and again; of equal gains the one that leaves fewer nodes, then the first.
 
-    Stops when the best gains `least_ms` or less, unless it costs nothing and leaves fewer nodes.
+    Stops when the best gains `least_ms` or less, unless it costs nothing and leaves fewer nodes. Memory: two graphs.
     """
 
     least_ms: float = 1e-9
 
     def __post_init__(self) -> None:
-        """Raises SearchError for what is no number."""
-        if not isinstance(self.least_ms, int | float) or self.least_ms < 0:
-            raise SearchError(f"least_ms must be a number of at least 0, not {self.least_ms!r}")
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"least_ms": 0.0})
 
     def __call__(
         self,

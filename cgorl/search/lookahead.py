@@ -11,7 +11,7 @@ from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
 from cgorl.search.state import State
 
 
@@ -20,10 +20,15 @@ class Lookahead:
     """Tries every match, and behind it what it made possible or changed, up to `steps` deep; takes the best sequence.
 
     A later step that an earlier one did not touch is left out: its gain is its own, and another round takes it.
+    Memory: the graphs of one sequence, and a number for each match.
     """
 
     steps: int = 3
     least_ms: float = 1e-9
+
+    def __post_init__(self) -> None:
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"steps": 1, "least_ms": 0.0}, whole=("steps",))
 
     def __call__(
         self,
@@ -79,6 +84,7 @@ class Lookahead:
                     return meter.spent() or "no sequence gains"
                 at = deepest(at, at.after(order[chosen], meter), self.steps - 1, course)
                 course.offer(at)
+                known = {m: v for m, v in known.items() if m in at.prices}
                 first, top, chosen = 0, self.least_ms, -1
 
         return anytime(graph, rules, cost, meter, work, kept)

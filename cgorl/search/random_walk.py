@@ -12,7 +12,7 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
 
 
 def generator(seed: int, state: Any) -> random.Random:
@@ -26,11 +26,15 @@ def generator(seed: int, state: Any) -> random.Random:
 
 @dataclass(frozen=True, slots=True)
 class RandomWalk:
-    """Walks of `horizon` rewrites, each from the first graph, until the budget is used up or `walks` are walked."""
+    """Walks of `horizon` rewrites, each from the first graph, until the budget is used up or `walks` are walked. Memory: three graphs."""
 
     horizon: int = 50
     walks: int = 20
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises SearchError for a parameter that cannot be."""
+        check(self, {"horizon": 1, "walks": 1, "seed": 0}, whole=("horizon", "walks", "seed"))
 
     def __call__(
         self,

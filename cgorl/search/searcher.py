@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,8 +17,26 @@ LIMITS = ("seconds", "expansions", "evaluations", "interrupted")
 """What a search says that stopped it when it did not end by itself."""
 
 
+OPEN = (*LIMITS, "cooled down", "all walks walked", "no better graph")
+"""What it says where there may be more to find: limits, and ends that a method sets itself."""
+
+
 class SearchError(ValueError):
     """A searcher that cannot be; the message names the parameter."""
+
+
+ABOVE_0 = 1e-300
+
+
+def check(searcher: object, least: Mapping[str, float], whole: Collection[str] = ()) -> None:
+    """Raises SearchError for a parameter that is no number, below its least value, or not whole if it must be."""
+    for name, low in least.items():
+        value = getattr(searcher, name)
+        right = isinstance(value, int if name in whole else int | float) and not isinstance(value, bool)
+        if not right or not low <= value:
+            kind = "a whole number" if name in whole else "a number"
+            bound = "above 0" if low == ABOVE_0 else f"of at least {low:g}"
+            raise SearchError(f"search.{name} must be {kind} {bound}, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +96,11 @@ class Searcher(Protocol):
 
 
 class Meter:
-    """Counts what a search spends and says when a budget is used up. `whole`: nothing has been left out for want of it yet."""
+    """Counts what a search spends and says when a budget is used up.
+
+    `whole`: nothing has been left out for want of it yet. `patient`: what has begun ends whatever the clock says, so that
+    there is something whole to keep. `asked`: somebody wants it to stop.
+    """
 
     def __init__(self, budget: Budget, listen: Listener | None) -> None:
         """Starts the clock."""
@@ -86,6 +108,8 @@ class Meter:
         self._start = time.monotonic()
         self.expansions = self.evaluations = 0
         self.whole = True
+        self.patient = False
+        self.asked = False
 
     def resume(self, expansions: int, evaluations: int, seconds: float) -> None:
         """Counts on from what was spent before."""
@@ -99,14 +123,17 @@ class Meter:
 
     def spent(self) -> str:
         """As `limit`, asked by who leaves something out if there is one."""
-        limit = self.limit()
+        limit = self._limit(not self.patient)
         self.whole = self.whole and not limit
         return limit
 
     def limit(self) -> str:
         """The name of the limit that is reached; empty while there is room."""
+        return "interrupted" if self.asked else self._limit(True)
+
+    def _limit(self, clock: bool) -> str:
         b = self.budget
-        if b.seconds is not None and self.seconds >= b.seconds:
+        if clock and b.seconds is not None and self.seconds >= b.seconds:
             return "seconds"
         if b.expansions is not None and self.expansions >= b.expansions:
             return "expansions"

@@ -13,7 +13,6 @@ from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Meter
 from cgorl.search.way import Way
 
-
 Move = tuple[str, tuple[int, ...], float]
 
 

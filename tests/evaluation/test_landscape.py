@@ -117,3 +117,13 @@ def test_moves_are_counted_by_what_they_gain() -> None:
     gains = [cost().gain(graph, m.edit) for m in MatchSet(graph, rules)]
     assert (lower, keep, higher) == (sum(g > 1e-9 for g in gains), sum(abs(g) <= 1e-9 for g in gains), sum(g < -1e-9 for g in gains))
     assert lower and higher
+
+
+@pytest.mark.parametrize(
+    ("word", "said"), [("graphs=-3", "graphs must be"), ("marks=[abc]", "marks must be"), ("output=file", "output must be")]
+)
+def test_what_it_cannot_do_is_said_before_the_first_problem(word: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    with pytest.raises(ConfigError, match=said):
+        landscape([*TINY, *QUICK, word])

@@ -18,18 +18,23 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cgorl import config, zoo
+from cgorl import zoo
 from cgorl.cost.model import CostModel, Price
+from cgorl.cost.roofline import Device, Roofline
 from cgorl.ir import key
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Edit, Graph
 from cgorl.ir.simplify import simplify
 from cgorl.rules.matches import MatchSet
+from cgorl.rules.rule_set import RuleSet
+from cgorl.rules.taso import taso_rules
+from cgorl.rules.text import library
 from cgorl.search.backtracking import Backtracking
 from cgorl.search.searcher import Budget, Progress
 from cgorl.search.state import State
 
 TASO = Path(__file__).parents[3] / "data" / "reference" / "taso_cpu.csv"
+DEVICE = Device("taso", 1e11, 1e10, 0.005, additive=True, free=("Split", "Transpose"))  # as conf/device/taso.yaml
 _DEFAULTS = {"rules": "taso,default", "file": "", "models": "", "expansions": "1000", "seconds": "30", "scaling": "0"}
 _DEPTHS = ((3, 4, 6, 3), (16, 16, 32, 16), (60, 60, 120, 60), (200, 200, 400, 200))
 
@@ -40,6 +45,10 @@ def main(arguments: Sequence[str]) -> None:
     if wrong := [a for a in arguments if a.split("=")[0] not in _DEFAULTS or "=" not in a]:
         sys.exit(f"bench.py engine knows no '{wrong[0]}'; it takes {', '.join(f'{k}=' for k in _DEFAULTS)}")
     options = {**_DEFAULTS, **given}
+    if wrong := [r for r in options["rules"].split(",") if r not in ("taso", "default")]:
+        sys.exit(f"bench.py engine knows no rules={wrong[0]}; there are taso and default")
+    if wrong := [k for k in ("expansions", "seconds") if not options[k].isdigit() or options[k] == "0"]:
+        sys.exit(f"bench.py engine: {wrong[0]} must be a whole number of at least 1, not {options[wrong[0]]}")
     taso = {row["model"]: row for row in csv.DictReader(TASO.open())}
     table = Table(
         "graph", "rules", "nodes", "expanded", "expansions/s", "first graph ms", "new prices/s", "CPU s", "peak MB", "cost ms", "TASO"
@@ -116,11 +125,8 @@ class _Counted:
 
 def measure(what: Mapping[str, Any]) -> dict[str, Any]:
     """One search, measured: `what` holds model, zoo, rules, file, expansions and seconds."""
-    file = [f"rules.file={what['file']}"] if what["file"] and what["rules"] == "taso" else []
-    cfg = config.load_config("optimize", ["model=none", f"rules={what['rules']}", *file])
-    options: dict[str, Any] = config.plain(cfg)
-    rules = config.rule_set(options["rules"])
-    cost = _Counted(config.build(cfg.cost, dims={}, unbound=None))
+    rules = _rules(what["rules"], what["file"])
+    cost = _Counted(Roofline(DEVICE))
     graph = simplify(from_proto(zoo.build(what["model"], **what["zoo"]))).graph
     parts = _parts()
     begin = time.process_time()
@@ -141,6 +147,14 @@ def measure(what: Mapping[str, Any]) -> dict[str, Any]:
         **{"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "initial": found.initial_cost_ms, "cost": found.cost_ms},
         "parts": shares,
     }
+
+
+def _rules(name: str, file: str) -> RuleSet:
+    """As rules=default and rules=taso (conf/rules)."""
+    if name == "default":
+        return RuleSet(library())
+    unfit = {"identity", "disconnected", "unfused"}
+    return RuleSet(tuple(r for r in taso_rules(file or None) if not unfit & set(r.tags)))
 
 
 def _parts() -> dict[str, float]:

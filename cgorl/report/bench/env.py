@@ -1,6 +1,8 @@
 """Steps of a random policy in a second of CPU time, observations included, and where the time goes: one thread.
 
-Usage: bench.py env [rules=default] [device=v100] [models=inception_v3,nasnet_a] [seconds=5]
+Usage: bench.py env [models=inception_v3,nasnet_a] [seconds=5]
+
+The rules are the whole library, as rules=default.
 """
 
 from __future__ import annotations
@@ -13,12 +15,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cgorl import config, zoo
+from cgorl import zoo
+from cgorl.cost.roofline import Device, Roofline
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.simplify import simplify
-from cgorl.report.bench.engine import _speed
+from cgorl.rules.rule_set import RuleSet
+from cgorl.rules.text import library
 
-_DEFAULTS = {"rules": "default", "device": "v100", "models": "inception_v3,nasnet_a", "seconds": "5"}
+_DEFAULTS = {"models": "inception_v3,nasnet_a", "seconds": "5"}
+_DEVICE = Device("v100", 15.7e12, 900e9, 0.004, 163840)  # as conf/device/v100.yaml
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -31,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for name in options["models"].split(","):
-        m = measure(name, options["rules"], options["device"], float(options["seconds"]))
+        m = measure(name, float(options["seconds"]))
         table.add_row(
             *(name, str(m["nodes"]), f"{m['matches']:.0f}", f"{m['first']:.2f}", f"{m['rate']:.0f}"),
             *(f"{m['engine']:.2f}", f"{m['table']:.2f}", f"{m['look']:.2f}"),
@@ -43,19 +48,18 @@ def main(arguments: Sequence[str]) -> None:
     )
 
 
-def measure(name: str, rules_name: str, device: str, seconds: float) -> dict[str, Any]:
+def measure(name: str, seconds: float) -> dict[str, Any]:
     """A random policy on one model of the zoo, in TASO's form where it has that."""
     import numpy as np
 
     from cgorl.env.nodes import NodeTable
-    from cgorl.env.rewrite import RewriteEnv, Start
+    from cgorl.env.rewrite import Episodes, RewriteEnv, Start
 
-    cfg = config.load_config("optimize", ["model=none", f"rules={rules_name}", f"device={device}"])
-    rules = config.rule_set(config.plain(cfg)["rules"])
-    cost = config.build(cfg.cost, dims={}, unbound=None)
-    graph = simplify(from_proto(zoo.build(name, **({"form": "taso"} if "form" in zoo.defaults(name) else {})))).graph
+    rules, cost = RuleSet(library()), Roofline(_DEVICE)
+    parameters: dict[str, Any] = {"form": "taso"} if "form" in zoo.defaults(name) else {}
+    graph = simplify(from_proto(zoo.build(name, **parameters))).graph
     begin = time.process_time()
-    env = RewriteEnv([Start.of(graph, rules, cost)], horizon=60)
+    env = RewriteEnv([Start.of(graph, rules, cost)], Episodes(horizon=60))
     first = time.process_time() - begin
     spent = {"table": 0.0, "look": 0.0}
 
@@ -91,3 +95,10 @@ def measure(name: str, rules_name: str, device: str, seconds: float) -> dict[str
         **{"nodes": len(env.observation.ids_N), "matches": matches / steps, "first": first, "rate": steps / cpu, **per},
         **{"engine": 1e3 * cpu / steps - sum(per.values())},
     }
+
+
+def _speed() -> float:
+    begin, total = time.process_time(), 0
+    for i in range(10_000_000):
+        total += i
+    return time.process_time() - begin

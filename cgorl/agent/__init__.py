@@ -1,0 +1,1 @@
+"""The agent that learns to rewrite: encoder, policy, curiosity, rollouts and PPO."""

@@ -1,0 +1,136 @@
+"""Policy: a score for each match and for stopping, and the value of going on, from one observation or a batch.
+
+Shape suffixes: B graphs, N nodes, M matches, K places, A actions, R rules, S features of a rule, H hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from cgorl.agent.batch import Batch, pooled, segment_log_softmax, segment_mean, segment_sum
+from cgorl.agent.encoder import Encoder
+from cgorl.env.observation import ROLES, Q, Y
+from cgorl.env.rule_features import S, rule_digest, rule_features
+from cgorl.rules.rule_set import RuleSet
+
+STOP = -2.0
+"""The first score of stopping, that of a match being near 0: who learns should first see where rewriting leads."""
+
+
+class Judgement(NamedTuple):
+    """Logarithms of the actions' chances [A], and values [B] of the rest of the episode: extrinsic and intrinsic."""
+
+    logp_A: Any
+    value_B: Any
+    curious_B: Any
+
+
+class RuleVectors(nn.Module):
+    """A vector for each rule: its features and what was learnt of it by name; a rule that was not there has its features only."""
+
+    def __init__(self, known: Mapping[str, str], hidden: int) -> None:
+        """`known` are the digests of the rules to learn, by name."""
+        super().__init__()
+        self.known = dict(known)
+        self.features = nn.Linear(S, hidden)
+        self.named = nn.Embedding(len(known) + 1, hidden, padding_idx=0)
+        nn.init.normal_(self.named.weight, std=0.1)
+        with torch.no_grad():
+            self.named.weight[0] = 0
+        self._seen_RS: Any = None
+        self._id_R: Any = None
+
+    def use(self, rules: RuleSet) -> list[str]:
+        """Speaks of `rules` from now on; says of each that is new, or is not what it was, that it is."""
+        ids = {name: k for k, name in enumerate(self.known, 1)}
+        self._id_R = torch.tensor([ids.get(r.name, 0) for r in rules], dtype=torch.long)
+        self._seen_RS = torch.from_numpy(rule_features(rules))
+        changed = [r.name for r in rules if self.known.get(r.name, rule_digest(r)) != rule_digest(r)]
+        new = [r.name for r in rules if r.name not in self.known]
+        return [f"rule '{n}' is not as it was in training" for n in changed] + [f"rule '{n}' was not there in training" for n in new]
+
+    def forward(self) -> Any:
+        """[R, H]."""
+        return self.features(self._seen_RS) + self.named(self._id_R)
+
+
+class Policy(nn.Module):
+    """Scores matches by pointing at them: what the encoder says of their nodes, the rule, what they gain, and the whole."""
+
+    def __init__(self, encoder: Encoder, known: Mapping[str, str]) -> None:
+        """`known` are the digests of the rules to learn, by name."""
+        super().__init__()
+        h = encoder.hidden
+        self.encoder = encoder
+        self.rules = RuleVectors(known, h)
+        self.role = nn.Embedding(ROLES, h)
+        self.place = nn.Linear(h, h)
+        self.facts = nn.Linear(Y, h)
+        self.whole = nn.Linear(h + Q, h)
+        self.match = nn.Linear(h, h)
+        self.score = nn.Linear(h, 1)
+        self.stop = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
+        self.value = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
+        # it reads what the others have learnt to see and teaches them nothing: without curiosity it changes nothing at all
+        self.curious = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
+        for layer, gain in ((self.score, 0.01), (self.stop[2], 0.01), (self.value[2], 1.0)):
+            nn.init.orthogonal_(layer.weight, gain)
+            nn.init.zeros_(layer.bias)
+        nn.init.constant_(self.stop[2].bias, STOP)
+        nn.init.zeros_(self.curious[2].weight)
+        nn.init.zeros_(self.curious[2].bias)
+
+    def forward(self, b: Batch) -> Judgement:
+        """What it thinks of a batch."""
+        h_NH, count = self.encoder(b), b.rule_M.shape[0]
+        whole_BH = self.whole(torch.cat([segment_mean(h_NH, b.graph_N, b.size), b.g_BQ], 1))
+        place_MH = pooled(self.place(h_NH), b.place_K, b.owner_K, count) + pooled(self.role.weight, b.role_K, b.owner_K, count)
+        seen_MH = place_MH + self.rules().index_select(0, b.rule_M) + self.facts(b.y_MY) + whole_BH.index_select(0, b.graph_M)
+        z_MH = torch.relu(self.match(torch.relu(seen_MH)))
+        score_M = self.score(z_MH).squeeze(-1)
+        # the whole as actions see it: what matches there are on average, and those that would be taken
+        chance_M = segment_log_softmax(score_M.detach(), b.graph_M, b.size).exp().unsqueeze(-1)
+        taken_BH = segment_sum(chance_M * z_MH, b.graph_M, b.size)
+        ctx_BH3 = torch.cat([torch.relu(whole_BH), segment_mean(z_MH, b.graph_M, b.size), taken_BH], 1)
+        score_A = torch.cat([score_M, self.stop(ctx_BH3).squeeze(-1)])
+        more_B = (b.left_B > 0).to(score_A.dtype)  # nothing can be earned without a step left
+        return Judgement(
+            segment_log_softmax(score_A, b.graph_A, b.size),
+            self.value(ctx_BH3).squeeze(-1) * more_B,
+            self.curious(ctx_BH3.detach()).squeeze(-1) * more_B,
+        )
+
+
+def fresh_policy(rules: RuleSet, seed: int, make: Callable[[], Encoder]) -> Policy:
+    """A policy that has learnt nothing, for `rules`; the same for the same seed, and no other random numbers are disturbed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = Policy(make(), {r.name: rule_digest(r) for r in rules})
+    made.rules.use(rules)
+    return made
+
+
+def entropy(logp_A: Any, b: Batch) -> Any:
+    """Entropies [B] over the logarithm of the number of actions: 1 is even, whatever their number."""
+    entropy_B = -segment_sum(logp_A.exp() * logp_A, b.graph_A, b.size)
+    return entropy_B / (b.count_B + 1).clamp(min=2).to(logp_A.dtype).log()
+
+
+def draw(logp_A: Any, b: Batch, generator: torch.Generator) -> Any:
+    """An action [B] of each graph by its chances, numbered within the graph (the Gumbel trick)."""
+    u_A = torch.rand(logp_A.shape, generator=generator).clamp(1e-20, 1 - 1e-7)
+    return best(logp_A - (-u_A.log()).log(), b)
+
+
+def best(score_A: Any, b: Batch) -> Any:
+    """The action [B] with the highest score of each graph, numbered within the graph; the first of equals."""
+    count = b.rule_M.shape[0]
+    top_B = score_A.new_full((b.size,), -torch.inf).scatter_reduce(0, b.graph_A, score_A, "amax")
+    row_A = torch.arange(score_A.shape[0])
+    hit_A = torch.where(score_A == top_B[b.graph_A], row_A, score_A.shape[0])
+    row_B = torch.full((b.size,), score_A.shape[0]).scatter_reduce(0, b.graph_A, hit_A, "amin")
+    return torch.where(row_B < count, row_B - b.first_B, b.count_B)

@@ -1,0 +1,121 @@
+"""One kernel as a model of its own, several times over: what is run to learn its price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from cgorl.cost.kernels.kernel import BLOCKED, FUSED, Kernel, Slot
+from cgorl.ir.ops import schema
+from cgorl.ir.run import random_array
+from cgorl.ir.tensor import Array, element_bits
+
+OPSET = 17
+"""The opset of the models, for operators whose form has not changed between theirs and this one."""
+
+_CHAINED = frozenset({"Relu", "Sigmoid", "Tanh", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Erf", "Sqrt", "Exp", "Neg", "Abs"})
+_CHAINED |= frozenset({"Softmax", "LayerNormalization", "QuickGelu", "Gelu", "FastGelu", "BiasGelu"})
+"""Operators that the runtime runs in place: each copy reads the last one's result."""
+
+
+def bench_model(kernel: Kernel, copies: int, seed: int = 0) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """A model that runs `kernel` `copies` times, and what to feed it.
+
+    Each copy has weights of its own, so that they are read from memory as in a real model, and reads the same operands.
+    A result is free once the next copy has run: an Unsqueeze by a Shape of no dims changes nothing, and is what the copy after
+    that waits for. Results that nobody holds make memory-bound kernels too dear, those that are free at once too cheap.
+    """
+    rng = np.random.default_rng(seed)
+    opset = _opset(kernel)
+    ordered = opset >= 15
+    feeds: dict[str, Array] = {}
+    inputs, held, nodes = [], [], []
+    first = -1
+    for k, s in enumerate(kernel.inputs):
+        if s is not None and not s.fixed:
+            feeds[f"x{k}"] = _array(kernel, k, s, rng)
+            inputs.append(helper.make_tensor_value_info(f"x{k}", s.dtype, s.shape))
+            first = k if first < 0 else first
+    chained = kernel.op in _CHAINED and first == 0 and kernel.outputs[0] is not None and kernel.inputs[0] == kernel.outputs[0]
+    here = f"x{first}"
+    last = before = ""
+    for n in range(copies):
+        names = []
+        for k, s in enumerate(kernel.inputs):
+            if s is None:
+                names.append("")
+            elif s.fixed:
+                names.append(f"w{n}_{k}")
+                held.append(helper.make_tensor(names[-1], s.dtype, s.shape, _array(kernel, k, s, rng).tobytes(), raw=True))
+            else:
+                names.append(here if k == first else f"x{k}")
+        results = [f"y{n}_{p}" if s is not None else "" for p, s in enumerate(kernel.outputs)]
+        nodes.append(_node(kernel, names, results))
+        last = next(r for r in results if r)
+        if chained:
+            here = last
+        elif ordered and first >= 0 and n + 1 < copies:
+            here, waits = f"a{n}", f"s{n}"
+            nodes.append(helper.make_node("Shape", [last], [waits], start=0, end=0))
+            if before:
+                nodes.append(helper.make_node("Unsqueeze", [before, waits], [f"b{n}"]))
+                nodes.append(helper.make_node("Shape", [f"b{n}"], [waits := f"t{n}"], start=0, end=0))
+            nodes.append(helper.make_node("Unsqueeze", [f"x{first}", waits], [here]))
+            before = last
+    out = next(s for s in kernel.outputs if s is not None)
+    graph = helper.make_graph(nodes, "bench", inputs, [helper.make_tensor_value_info(last, out.dtype, None)], held)
+    domains = [("", opset), (FUSED, 1), (BLOCKED, 1)]
+    if kernel.domain not in ("", FUSED, BLOCKED):
+        domains.append((kernel.domain, kernel.opset))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in domains], ir_version=9), feeds
+
+
+def weight_bytes(kernel: Kernel) -> int:
+    """Bytes of the constants that each copy brings along."""
+    return sum(math.ceil(s.elements * element_bits(s.dtype) / 8) for s in kernel.inputs if s is not None and s.fixed)
+
+
+def helpers(kernel: Kernel, copies: int) -> int:
+    """How many times Shapes and Unsqueezes stand between two copies."""
+    if _opset(kernel) < 15 or (kernel.op in _CHAINED and kernel.inputs[0] == kernel.outputs[0]):
+        return 0
+    return copies - 1 if any(s is not None and not s.fixed for s in kernel.inputs) else 0
+
+
+def _opset(kernel: Kernel) -> int:
+    if kernel.domain in (FUSED, BLOCKED):
+        return OPSET
+    a, b = schema(kernel.op, kernel.domain, kernel.opset), schema(kernel.op, kernel.domain, OPSET)
+    if kernel.opset >= OPSET or kernel.domain or a is None or b is None:
+        return kernel.opset
+    same = set(a.attributes) == set(b.attributes) and len(a.inputs) == len(b.inputs) and kernel.op not in ("Softmax", "LogSoftmax")
+    return OPSET if same and a.since_version >= 7 else kernel.opset
+
+
+def _node(kernel: Kernel, inputs: list[str], outputs: list[str]) -> onnx.NodeProto:
+    attrs: dict[str, Any] = {}
+    for name, value in kernel.attrs:
+        if isinstance(value, tuple) and value and value[0] == "tensor":
+            _, dtype, shape, numbers = value
+            attrs[name] = helper.make_tensor(name, dtype, shape, numbers)
+        else:
+            attrs[name] = list(value) if isinstance(value, tuple) else value
+    return helper.make_node(kernel.op, inputs, outputs, domain=kernel.domain, **attrs)
+
+
+def _array(kernel: Kernel, k: int, s: Slot, rng: np.random.Generator) -> Array:
+    dtype = helper.tensor_dtype_to_np_dtype(s.dtype)
+    if s.holds is not None:
+        return np.array(s.holds, dtype).reshape(s.shape)
+    if kernel.op == "Reshape" and k == 1 and kernel.outputs[0] is not None:
+        return np.array(kernel.outputs[0].shape, dtype)
+    if s.dtype == TensorProto.STRING:
+        raise ValueError("strings are not measured")
+    made = random_array(rng, s.dtype, s.shape)
+    if np.issubdtype(made.dtype, np.floating):
+        made = np.abs(made) * made.dtype.type(0.05) + made.dtype.type(0.01)  # no denormals, nothing under a root
+    return made

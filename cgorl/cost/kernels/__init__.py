@@ -1,0 +1,1 @@
+"""Which kernels a runtime makes of a graph, and what they are called."""

@@ -1,0 +1,1 @@
+"""Graph rewriting as an environment: an episode rewrites one graph, an action is one of its matches or to stop."""

@@ -1,0 +1,114 @@
+"""Observation: the current graph once, where each match sits and what it gains, and what the return depends on.
+
+Shape suffixes: N nodes, F features of a node, E edges, M matches, Y features of a match, K places (a match at one of its nodes),
+Q features of the whole. Nothing of it is the graph that a match would lead to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cgorl.cost.model import Price
+from cgorl.env.nodes import NodeTable
+from cgorl.ir.graph import Graph
+from cgorl.rules.rule import Match
+from cgorl.rules.rule_set import RuleSet
+
+Y, Q = 9, 6
+ROLES = 8
+"""Places of a match that are told apart; the first is the root, later ones count as the last of these."""
+
+
+class Standing(NamedTuple):
+    """How an episode stands: costs in ms of the first graph, the best and the current one, and the steps left of how many."""
+
+    initial_ms: float
+    best_ms: float
+    cost_ms: float
+    left: int
+    horizon: int
+
+
+class Observation(NamedTuple):
+    """Numpy arrays, float32 and int64; `src_E` and `dst_E` are rows, `rule_M` numbers in the rule set, `place_K` rows, `owner_K` matches.
+
+    Action `m < M` performs match m, action `M` stops.
+    """
+
+    ids_N: Any
+    op_N: Any
+    x_NF: Any
+    src_E: Any
+    dst_E: Any
+    port_E: Any
+    rule_M: Any
+    y_MY: Any
+    place_K: Any
+    owner_K: Any
+    role_K: Any
+    g_Q: Any
+    left: int
+
+    @property
+    def actions(self) -> int:
+        """How many actions there are: the matches and to stop."""
+        return len(self.rule_M) + 1
+
+    def rows(self, ids: Any) -> Any:
+        """The rows of those nodes that have one, by id."""
+        return np.flatnonzero(np.isin(self.ids_N, np.fromiter(ids, np.int64)))
+
+
+def observe(
+    graph: Graph, table: NodeTable, matches: Sequence[Match], prices: Mapping[Match, Price], rules: RuleSet, standing: Standing
+) -> Observation:
+    """What an agent sees of `graph` and those of its `matches` that are offered."""
+    edge_E3 = table.edge_E3
+    count = len(matches)
+    initial = standing.initial_ms or 1.0
+    # what does not depend on the graph is kept with the match: rule, counts of nodes and bytes, the roles of its nodes
+    facts = [m.memo.get("seen") or _facts(m, rules) for m in matches]
+    gain_M = np.fromiter((prices[m].gain for m in matches), np.float64, count) * (100 / initial)
+    best = (standing.cost_ms - standing.best_ms) * (100 / initial)
+    y_MY = np.empty((count, Y), np.float32)
+    y_MY[:, 0] = np.sign(gain_M) * np.log1p(10 * np.abs(gain_M))
+    y_MY[:, 1] = np.clip(gain_M, -5, 5)
+    y_MY[:, 2], y_MY[:, 3], y_MY[:, 4] = gain_M > 1e-9, gain_M < -1e-9, gain_M > best + 1e-9
+    y_MY[:, 5:] = np.array([f[1] for f in facts], np.float32).reshape(-1, 4)
+    sizes = [len(m.nodes) for m in matches]
+    total = sum(sizes)
+    place_K = table.rows(np.fromiter(chain.from_iterable(m.nodes for m in matches), np.int64, total))
+    owner_K = np.repeat(np.arange(count), sizes)
+    role_K = np.fromiter(chain.from_iterable(f[2] for f in facts), np.int64, total)
+    if (place_K < 0).any():  # a matched constant has no row
+        owner_K, role_K, place_K = (a[place_K >= 0] for a in (owner_K, role_K, place_K))
+    return Observation(
+        *(table.ids_N, table.op_N, table.x_NF, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
+        *(np.fromiter((f[0] for f in facts), np.int64, count), y_MY, place_K, owner_K, role_K),
+        np.array(
+            [
+                *(10 * (standing.cost_ms / initial - 1), 10 * (standing.best_ms / initial - 1)),
+                *(standing.left / max(1, standing.horizon), math.log1p(standing.left) / 5),
+                *(math.log2(1 + len(table.ids_N)) / 10, math.log2(1 + count) / 10),
+            ],
+            np.float32,
+        ),
+        standing.left,
+    )
+
+
+def _facts(match: Match, rules: RuleSet) -> tuple[int, tuple[float, ...], tuple[int, ...]]:
+    edit = match.edit
+    new = sum(1 for n in edit.added if not n.constant)
+    about = (len(edit.removed) / 8, new / 8, len(match.nodes) / 8, math.copysign(math.log2(1 + abs(match.growth)), match.growth) / 30)
+    found = match.memo["seen"] = (
+        rules.places[match.rule.name],
+        about,
+        tuple(min(k, ROLES - 1) for k in range(len(match.nodes))),
+    )
+    return found

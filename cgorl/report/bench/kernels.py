@@ -1,0 +1,62 @@
+"""Which of the kernels that onnxruntime makes of a graph the local rule foretells, exactly, shapes and attributes included.
+
+Usage: bench.py kernels [FILE ...]: over the zoo, and the files named; symbols of theirs get 1 for a batch and 16 else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+from rich.console import Console
+from rich.table import Table
+
+from cgorl import zoo
+from cgorl.certificate.inputs import feeds
+from cgorl.cost.kernels import written
+from cgorl.cost.kernels.kernel import Kernel
+from cgorl.cost.kernels.lower import kernels
+from cgorl.cost.kernels.spots import Spots
+from cgorl.cost.model import Now
+from cgorl.ir.from_proto import from_proto
+from cgorl.ir.graph import Graph
+from cgorl.ir.run import RunError
+from cgorl.ir.simplify import simplify
+from cgorl.ir.sizes import Sizes, symbols
+from cgorl.ir.to_proto import complete
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Prints a row for each graph, cleaned up."""
+    table = Table("graph", "runtime's kernels", "foretold", "exact", "rule ms", "differs in")
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    for label, graph in _graphs(arguments):
+        sizes = {s: 1 if "batch" in s or s.endswith(":0") else 16 for s in symbols(graph)}
+        start = time.process_time()
+        spots = Spots(Now(graph), Sizes(sizes, 16), written.block())
+        ours = Counter(k.key for i in graph.order() for k in kernels(spots, i))
+        took = time.process_time() - start
+        try:
+            made = written.kernels_of(written.write(complete(graph)), feeds(graph, sizes, np.random.default_rng(0)))
+        except RunError as e:
+            table.add_row(label, "", "", "", f"{1000 * took:.0f}", str(e)[:60])
+            continue
+        theirs = Counter(k.key for k in made)
+        missed = Counter(Kernel.of_key(k).label for k in (theirs - ours).elements())
+        differs = ", ".join(f"{n} {what}" for what, n in missed.most_common(3))
+        same = sum((ours & theirs).values())
+        table.add_row(label, str(len(made)), str(same), "yes" if ours == theirs else "no", f"{1000 * took:.0f}", differs)
+    Console(width=120).print(table)
+    print(f"block of channels: {written.block()}; onnxruntime at ORT_ENABLE_ALL")
+
+
+def _graphs(paths: Sequence[str]) -> Iterator[tuple[str, Graph]]:
+    for name in zoo.names():
+        yield name, simplify(from_proto(zoo.build(name))).graph
+    for path in paths:
+        yield Path(path).stem, simplify(from_proto(onnx.load(path))).graph

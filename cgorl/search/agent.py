@@ -1,0 +1,99 @@
+"""Agent: a policy that was trained before chooses the rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cgorl.cost.model import CostModel
+from cgorl.ir.graph import Graph
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.course import Course, anytime
+from cgorl.search.inference import Inference, Scorer, View
+from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+
+if TYPE_CHECKING:
+    from cgorl.agent.policy import Policy
+
+
+def scorer(policy: Policy, temperature: float = 1.0) -> Scorer:
+    """What a network thinks of views, all in one batch."""
+    import torch
+
+    from cgorl.agent.batch import batch, segment_log_softmax
+
+    torch.set_num_threads(1)  # the tensors are small: a second thread waits more than it works, and much more under load
+
+    def score(views: Sequence[View]) -> list[Sequence[float]]:
+        b = batch([v.seen for v in views])
+        with torch.no_grad():
+            logp_A = segment_log_softmax(policy(b).logp_A / temperature, b.graph_A, b.size)
+        matches = logp_A[: b.rule_M.shape[0]].split(b.count_B.tolist())
+        return [[*m.tolist(), float(stop)] for m, stop in zip(matches, logp_A[b.rule_M.shape[0] :], strict=True)]
+
+    return score
+
+
+def no_checkpoint(checkpoint: Path | None, name: str) -> None:
+    """Raises SearchError where a search that cannot be taken up again is asked to keep a checkpoint."""
+    if checkpoint is not None:
+        raise SearchError(f"search={name} cannot be taken up from a checkpoint of a search: it begins anew each time")
+
+
+def positive(name: str, value: object) -> None:
+    """Raises SearchError for what is no number above 0."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
+        raise SearchError(f"{name} must be a number above 0, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A trained policy, by its file (scripts/train.py writes one), made use of as `Inference` says.
+
+    Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even.
+    """
+
+    checkpoint: str | None = None
+    mode: str = "sample"
+    samples: int = 8
+    width: int = 8
+    horizon: int | None = None
+    temperature: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises SearchError."""
+        positive("temperature", self.temperature)
+        self._inference()
+
+    def _inference(self) -> Inference:
+        return Inference(self.mode, self.samples, self.width, self.horizon, self.seed)
+
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
+        """Runs the search; see `Searcher`. Warns of rules that are not as they were. Raises SearchError, AgentError."""
+        import warnings
+
+        from cgorl.agent import checkpoint as files
+
+        no_checkpoint(checkpoint, "agent")
+        if self.checkpoint is None:
+            raise SearchError("search=agent needs a trained policy: search.checkpoint=FILE, which scripts/train.py writes")
+        policy, changes = files.policy(self.checkpoint, rules)
+        if changes:
+            warnings.warn("; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else ""), stacklevel=2)
+        meter, inference, score = Meter(budget, listen), self._inference(), scorer(policy, self.temperature)
+
+        def work(course: Course) -> str:
+            return inference(course, meter, rules, cost, score)
+
+        return anytime(graph, rules, cost, meter, work)

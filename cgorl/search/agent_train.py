@@ -1,0 +1,117 @@
+"""AgentTrain: trains an agent on the given graph for as long as the budget lasts, and hands back the best that it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cgorl.cost.model import CostModel, Price
+from cgorl.ir.graph import Graph
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.agent import no_checkpoint, positive
+from cgorl.search.course import Course, anytime
+from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+from cgorl.search.state import State
+
+if TYPE_CHECKING:
+    from cgorl.env.rewrite import Move, RewriteEnv
+
+KINDS = ("icm", "none", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTrain:
+    """PPO from nothing on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
+
+    Episodes have at most `horizon` steps; null: twice as many as matches gain at the start, at least 16.
+    """
+
+    curiosity: str = "icm"
+    encoder: str = "gcn"
+    hidden: int = 64
+    layers: int = 2
+    reward: str = "dense"
+    horizon: int | None = None
+    steps: int = 100_000
+    envs: int = 8
+    learning_rate: float = 0.001
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises SearchError."""
+        if self.curiosity not in KINDS:
+            raise SearchError(f"curiosity must be one of {', '.join(KINDS)}, not {self.curiosity!r}")
+        for name in ("hidden", "layers", "steps", "envs", "learning_rate"):
+            positive(name, getattr(self, name))
+
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
+        """Runs the search; see `Searcher`. Each graph that an episode comes to is an expansion, each match seen of it an evaluation."""
+        no_checkpoint(checkpoint, "agent_train")
+        meter = Meter(budget, listen)
+
+        def work(course: Course) -> str:
+            return self._train(course, meter, graph, rules, cost)
+
+        return anytime(graph, rules, cost, meter, work)
+
+    def _train(self, course: Course, meter: Meter, graph: Graph, rules: RuleSet, cost: CostModel) -> str:
+        from cgorl.agent.encoder import Encoder
+        from cgorl.agent.icm import ICM, Count, Curiosity
+        from cgorl.agent.policy import fresh_policy
+        from cgorl.agent.ppo import PPO, Learner
+        from cgorl.env.rewrite import Episodes, RewriteEnv, Start
+
+        if meter.spent():
+            return meter.spent()
+        if not course.start.prices:
+            return "no rule matches"
+        ended = False
+
+        def tell(env: RewriteEnv) -> None:
+            nonlocal ended
+            limit = budget.evaluations
+            if not env.path or ended:
+                return
+            if meter.spent() or (limit is not None and meter.evaluations + len(env.at.prices) > limit):
+                ended = True
+                return
+            meter.expansions, meter.evaluations = meter.expansions + 1, meter.evaluations + len(env.at.prices)
+            if env.at.cost_ms < course.best.cost_ms - 1e-12:
+                course.offer(_followed(State(graph, cost, course.start.way), env.path))
+            else:
+                meter.tell(course.best.cost_ms, course.best.way.length)
+
+        budget = meter.budget
+        # greed is not tried for the horizon: the budget would have to pay for it
+        gaining = sum(1 for m in course.start.prices if course.start.gain(m) > 0)
+        start = Start.of(graph, rules, cost, gaining)
+        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon), tell) for _ in range(self.envs)]
+        policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
+        curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
+        if curiosity is not None:
+            curiosity.begin(rules, policy.rules.known, self.seed)
+        options = PPO(total_timesteps=self.steps, num_envs=self.envs, learning_rate=self.learning_rate)
+        learner = Learner(options, policy, envs, curiosity, self.seed)
+        while learner.updates < options.num_updates:
+            learner.update(lambda: ended)
+            if ended:
+                return meter.limit() or "evaluations"
+        return "all steps trained"
+
+
+def _followed(state: State, path: Sequence[Move]) -> State:
+    """The state at the end of the rewrites of an episode that began at `state`, with the way there; nothing is listed or priced."""
+    for move in path:
+        state.prices[move.match] = Price(state.cost_ms - move.cost_ms)
+        state = state.step(move.match)
+    return state

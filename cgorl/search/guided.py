@@ -1,0 +1,80 @@
+"""Guided: the controls of the agent: the same walks, led by gains alone or by a network that has learnt nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cgorl.cost.model import CostModel
+from cgorl.ir.graph import Graph
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search.agent import no_checkpoint, positive, scorer
+from cgorl.search.course import Course, anytime
+from cgorl.search.inference import Inference, Scorer, View
+from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+
+POLICIES = ("gain", "untrained")
+
+
+@dataclass(frozen=True, slots=True)
+class Guided:
+    """Led by `policy`: `gain`, a softmax over gains in percent of the first cost by `temperature`, or `untrained`.
+
+    To stop counts as gaining nothing.
+    """
+
+    policy: str = "gain"
+    mode: str = "sample"
+    samples: int = 8
+    width: int = 8
+    horizon: int | None = None
+    temperature: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises SearchError."""
+        if self.policy not in POLICIES:
+            raise SearchError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
+        positive("temperature", self.temperature)
+        self._inference()
+
+    def _inference(self) -> Inference:
+        return Inference(self.mode, self.samples, self.width, self.horizon, self.seed)
+
+    def __call__(
+        self,
+        graph: Graph,
+        rules: RuleSet,
+        cost: CostModel,
+        budget: Budget,
+        listen: Listener | None = None,
+        checkpoint: Path | None = None,
+    ) -> SearchResult:
+        """Runs the search; see `Searcher`. Raises SearchError."""
+        no_checkpoint(checkpoint, "guided")
+        score = self._by_gain if self.policy == "gain" else _untrained(rules, self.seed)
+        meter, inference = Meter(budget, listen), self._inference()
+
+        def work(course: Course) -> str:
+            return inference(course, meter, rules, cost, score)
+
+        return anytime(graph, rules, cost, meter, work)
+
+    def _by_gain(self, views: Sequence[View]) -> list[Sequence[float]]:
+        found: list[Sequence[float]] = []
+        for v in views:
+            percent = v.table.scale / self.temperature
+            score = [v.state.gain(m) * percent for m in v.matches] + [0.0]
+            top = max(score)
+            total = top + math.log(sum(math.exp(s - top) for s in score))
+            found.append([s - total for s in score])
+        return found
+
+
+def _untrained(rules: RuleSet, seed: int) -> Scorer:
+    from cgorl.agent.encoder import Encoder
+    from cgorl.agent.policy import fresh_policy
+
+    return scorer(fresh_policy(rules, seed, Encoder))

@@ -1,0 +1,147 @@
+"""The agent as a searcher: never worse than the input, within every budget, and clear words where something is amiss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cgorl.agent import checkpoint
+from cgorl.agent.best import Best
+from cgorl.agent.checkpoint import AgentError
+from cgorl.agent.encoder import Encoder
+from cgorl.agent.policy import fresh_policy
+from cgorl.agent.ppo import PPO, Learner
+from cgorl.env.rewrite import RewriteEnv, Start
+from cgorl.rules.rule_set import RuleSet
+from cgorl.search import trace
+from cgorl.search.agent import Agent
+from cgorl.search.agent_train import AgentTrain
+from cgorl.search.guided import Guided
+from cgorl.search.searcher import Budget, Progress, SearchError
+from tests.agent.toy import RULES as TOY
+from tests.agent.toy import Prices, chain, start
+from tests.search.test_searchers import RULES
+from tests.search.test_trace import cost
+from tests.texts import small
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An agent that has hardly learnt anything."""
+    path = tmp_path_factory.mktemp("agent") / "checkpoint.pt"
+    envs = [RewriteEnv([Start.of(small("repvgg_a0"), RULES, cost())]) for _ in range(2)]
+    args = PPO(num_envs=2, num_steps=8, num_minibatches=1)
+    learner = Learner(args, fresh_policy(RULES, 0, lambda: Encoder("gcn", 8, 1)), envs, None, 0)
+    learner.update()
+    checkpoint.save(path, learner, Best(), RULES, {})
+    return path
+
+
+def methods(path: Path) -> dict[str, Any]:
+    return {
+        "agent greedy": Agent(str(path), mode="greedy"),
+        "agent sample": Agent(str(path), samples=3),
+        "agent beam": Agent(str(path), mode="beam", width=3, horizon=8),
+        "gain": Guided(samples=3),
+        "gain beam": Guided(mode="beam", width=3),
+        "untrained": Guided("untrained", samples=2),
+        "agent_train": AgentTrain(hidden=8, layers=1, steps=128, envs=2),
+    }
+
+
+NAMES = list(methods(Path()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_never_worse_than_the_input_and_the_trace_replays(name: str, trained: Path) -> None:
+    g = small("repvgg_a0")
+    found = methods(trained)[name](g, RULES, cost(), Budget())
+    assert found.cost_ms <= found.initial_cost_ms and found.cost_ms == pytest.approx(cost().cost_ms(found.graph), abs=1e-12)
+    told = trace.to_json(g, found.graph, found.trace, RULES)
+    assert trace.replay(told, g, RULES).key == found.graph.key
+    again = methods(trained)[name](g, RULES, cost(), Budget())
+    assert trace.to_json(g, again.graph, again.trace, RULES) == told and again.evaluations == found.evaluations
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_budgets_hold_and_an_interrupt_keeps_the_best(name: str, trained: Path) -> None:
+    g, search = small("repvgg_a0"), methods(trained)[name]
+    few = search(g, RULES, cost(), Budget(expansions=5))
+    assert few.expansions <= 5 and few.stopped == "expansions"
+    some = search(g, RULES, cost(), Budget(evaluations=60))
+    assert some.evaluations <= 60 and some.stopped == "evaluations"
+    assert search(g, RULES, cost(), Budget(seconds=0)).stopped == "seconds"
+    told: list[Progress] = []
+
+    def interrupt(p: Progress) -> None:
+        told.append(p)
+        if len(told) == 5:
+            raise KeyboardInterrupt
+
+    cut = search(g, RULES, cost(), Budget(), interrupt)
+    assert cut.stopped == "interrupted" and cut.cost_ms <= told[3].best_ms
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_graph_without_a_match_comes_back_at_once(name: str, trained: Path) -> None:
+    found = methods(trained)[name](chain("Tanh Tanh"), TOY, Prices(), Budget())
+    assert (found.stopped, found.trace, found.expansions) == ("no rule matches", (), 1)
+
+
+def test_the_softmax_over_gains_takes_the_best_gain_first() -> None:
+    found = Guided(mode="greedy")(small("repvgg_a0"), RULES, cost(), Budget())
+    gains = [s.before_ms - s.after_ms for s in found.trace]
+    assert all(g > 0 for g in gains) and len(gains) > 5
+
+
+def test_more_samples_are_never_worse_than_greedy(trained: Path) -> None:
+    greedy = Agent(str(trained), mode="greedy")(small("repvgg_a0"), RULES, cost(), Budget())
+    assert Agent(str(trained), samples=2, seed=3)(small("repvgg_a0"), RULES, cost(), Budget()).cost_ms <= greedy.cost_ms + 1e-12
+
+
+def test_training_on_the_given_graph_passes_a_barrier() -> None:
+    assert start().greedy == 0
+    search = AgentTrain(curiosity="none", hidden=16, layers=1, steps=1500, learning_rate=3e-3)
+    found = search(chain(), TOY, Prices(), Budget())
+    assert found.cost_ms < found.initial_cost_ms and found.stopped == "all steps trained"
+
+
+def test_rules_that_are_new_or_changed_are_named_in_a_warning(trained: Path) -> None:
+    more = RuleSet((*RULES.rules, *TOY.rules))
+    with pytest.warns(UserWarning, match="rule 'up' was not there in training.*and 1 more"):
+        Agent(str(trained), mode="greedy")(small("repvgg_a0"), more, cost(), Budget(expansions=3))
+
+
+def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
+    g = small("repvgg_a0")
+    with pytest.raises(SearchError, match=r"search\.checkpoint=FILE"):
+        Agent()(g, RULES, cost(), Budget())
+    with pytest.raises(AgentError, match="there is no checkpoint"):
+        Agent(str(tmp_path / "no.pt"))(g, RULES, cost(), Budget())
+    told = torch.load(trained, weights_only=True)
+    torch.save({**told, "encoder": {"kind": "gcn", "hidden": 9, "layers": 1}}, tmp_path / "other.pt")
+    with pytest.raises(AgentError, match="cannot be read"):
+        Agent(str(tmp_path / "other.pt"))(g, RULES, cost(), Budget())
+    for search in methods(trained).values():
+        with pytest.raises(SearchError, match="begins anew each time"):
+            search(g, RULES, cost(), Budget(), None, tmp_path / "search.json")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Agent(mode="best"), "mode must be one of greedy, sample, beam"),
+        (lambda: Agent(samples=0), "samples must be"),
+        (lambda: Agent(horizon=0), "horizon must be"),
+        (lambda: Agent(temperature=0), "temperature must be"),
+        (lambda: Guided(policy="luck"), "policy must be one of gain, untrained"),
+        (lambda: AgentTrain(curiosity="rnd"), "curiosity must be one of"),
+        (lambda: AgentTrain(steps=-1), "steps must be"),
+    ],
+)
+def test_wrong_options_are_named(make: Any, says: str) -> None:
+    with pytest.raises(SearchError, match=says):
+        make()
