@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime as ort
 
-from cgorl.cost.bench_model import bench_model, helpers, weight_bytes
+from cgorl.cost.bench_model import bench_model, chained, weight_bytes
 from cgorl.cost.kernels.kernel import Kernel, float_slot
 from cgorl.cost.store import Entry, Store
 
@@ -128,8 +128,8 @@ def _groups(kernels: list[Kernel]) -> Iterable[list[Kernel]]:
 class _Runner:
     """A bench model in a session of its own; a call runs it once and gives its CPU time in ns."""
 
-    def __init__(self, kernel: Kernel, copies: int) -> None:
-        model, feeds = bench_model(kernel, copies)
+    def __init__(self, kernel: Kernel, copies: int, held: int = 1) -> None:
+        model, feeds = bench_model(kernel, copies, held)
         self._session = session(model.SerializeToString())
         self._names = [self._session.get_outputs()[0].name]
         self._feeds = feeds
@@ -142,8 +142,9 @@ class _Runner:
 
 
 def session(model: bytes) -> Any:
-    """A session that runs a model as it is, at one thread."""
+    """A session that runs a model as it is, node by node in the order of its file, at one thread."""
     options = ort.SessionOptions()
+    options.execution_order = ort.ExecutionOrder.PRIORITY_BASED
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -177,16 +178,18 @@ class _Bench:
     def price_ms(self) -> float:
         """What one more copy takes at a quarter of the samples."""
         ns = (np.quantile(self.many, 0.25) - np.quantile(self.one, 0.25)) / self.more
-        ns -= _helper_ns() * helpers(self.kernel, self.more + 1) / self.more
+        ns -= 0.0 if chained(self.kernel) else _flatten_ns()
         return max(float(ns), 100.0) / 1e6
+
+
+_ANCHOR = Kernel("Conv", "", (), (float_slot((1, 32, 28, 28)), float_slot((64, 32, 1, 1), True)), (float_slot((1, 64, 28, 28)),), 17)
 
 
 class _Anchor:
     """A small convolution that tells whether the machine runs at its usual speed."""
 
     def __init__(self) -> None:
-        kernel = Kernel("Conv", "", (), (float_slot((1, 32, 28, 28)), float_slot((64, 32, 1, 1), True)), (float_slot((1, 64, 28, 28)),), 17)
-        self._run = _Runner(kernel, 1)
+        self._run = _Runner(_ANCHOR, 1)
         self.best = min(self() for _ in range(20))
         self._late: list[int] = []
 
@@ -207,11 +210,8 @@ def _anchor() -> _Anchor:
 
 
 @lru_cache(maxsize=1)
-def _helper_ns() -> float:
-    """The time that the Shapes and Unsqueezes between two copies take."""
-    small = float_slot((1, 8))
-    apart, chained = Kernel("Identity", "", (), (small,), (small,), 17), Kernel("Relu", "", (), (small,), (small,), 17)
-    one, many, bare_one, bare_many = (
-        float(np.quantile([run() for _ in range(200)], 0.25)) for run in (_Runner(k, n) for k in (apart, chained) for n in (1, 17))
-    )
-    return max(0.0, (many - one) - (bare_many - bare_one)) / 16
+def _flatten_ns() -> float:
+    """The time of a Flatten between two copies of a kernel of the usual size."""
+    runs = [_Runner(_ANCHOR, 9, held) for held in (1, 9)]
+    one, many = np.quantile([[run() for run in runs] for _ in range(100)], 0.25, axis=0)
+    return max(0.0, float(many - one)) / 64
