@@ -17,10 +17,11 @@ from rich.table import Table
 
 from cgorl import config, gate, jobs
 from cgorl.certificate.inputs import feeds
+from cgorl.cost.anchor import steady
 from cgorl.cost.kernels import written
 from cgorl.cost.kernels.kernel import Kernel
 from cgorl.cost.measure import Measured as Round
-from cgorl.cost.measure import measure, steady
+from cgorl.cost.measure import measure
 from cgorl.cost.measured import Measured
 from cgorl.ir.graph import Graph
 from cgorl.ir.sizes import symbols
@@ -118,7 +119,7 @@ def _row(name: str, graph: Graph, prices: Measured, sizes: Mapping[str, int], se
     same = sum((Counter(k.key for k in ours) & Counter(k.key for k in theirs)).values())
     runners, _ = gate.runners({gate.ORIGINAL: graph}, given, prices.level)
     run = runners[gate.ORIGINAL]
-    measured = float(np.quantile(steady(lambda: run()[0], seconds), 0.25))  # as the prices are
+    measured = float(np.quantile(steady(lambda: run()[0], seconds, prices.store.pace_ms)[0], 0.25))  # as the prices are
     mine: dict[str, float] = {}
     for k in ours:
         mine[k.op] = mine.get(k.op, 0.0) + prices.kernel_ms(k)

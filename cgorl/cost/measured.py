@@ -179,10 +179,12 @@ class Measured:
                 self._counts["estimated"] += 1
 
     def _estimate(self, kernel: Kernel) -> float:
-        size = len(self.store.entries)
+        size = len(self.store)
         if size not in self._nearest:
             self._nearest.clear()
-            self._nearest[size] = Nearest((Kernel.of_key(key), e.ms) for key, e in self.store.entries.items())
+            self._nearest[size] = Nearest(
+                *([(Kernel.of_key(k), e.ms) for k, e in t.items()] for t in (self.store.entries, self.store.foreign))
+            )
         return self._nearest[size].ms(kernel)
 
     def _known(self, kernel: Kernel, how: str) -> bool:
