@@ -1,4 +1,4 @@
-"""Measuring kernels: the time of several copies less that of one, at a quarter of the samples, at the pace of the table.
+"""Measuring kernels: the time of many copies less that of a few, at a quarter of the samples, at the pace of the table.
 
 One thread, its own CPU time; some kernels in turn, so that what comes and goes on the machine meets all alike. A small
 convolution before and after each sample tells whether anything came between; and at which pace the machine ran: samples
@@ -22,6 +22,9 @@ from cgorl.cost.store import PACE, Entry, Store
 
 PASSES, LEAST = 30, 7
 """Samples that are taken of each kernel, and how many there must be at least for a price."""
+
+_FEW = 3
+"""Copies that are subtracted: as many as there are results alive at once, so that memory not touched before is no part of a price."""
 
 _TRIES = 6
 _SAMPLE_NS, _MOST_COPIES = 200_000, 16
@@ -100,23 +103,23 @@ def measure(kernels: Iterable[Kernel], store: Store, seconds: float, tell: Tell 
 
 def _room(open_: list[_Bench], kernel: Kernel) -> bool:
     """Whether one more kernel can be measured in turn with others: by their number, and so that they fit into memory."""
-    held = sum(weight_bytes(b.kernel) * (b.more + 2) for b in open_)
-    return not open_ or (len(open_) < _IN_TURN and held + 4 * weight_bytes(kernel) <= _BYTES_IN_TURN)
+    held = sum(weight_bytes(b.kernel) * (b.more + 2 * _FEW) for b in open_)
+    return not open_ or (len(open_) < _IN_TURN and held + 8 * weight_bytes(kernel) <= _BYTES_IN_TURN)
 
 
 class _Bench:
-    """A kernel and its samples: ns of several copies and of one, and of the anchor by them."""
+    """A kernel and its samples: ns of many copies and of a few, and of the anchor by them."""
 
     def __init__(self, kernel: Kernel) -> None:
         if not kernel.stands_alone:
             raise ValueError(f"{kernel} cannot be run by itself")
-        self.kernel, self.one, self.many, self.paces = kernel, list[int](), list[int](), list[int]()
+        self.kernel, self.few, self.many, self.paces = kernel, list[int](), list[int](), list[int]()
         self.tries = 0
-        self._single = Runner(kernel, 1)
-        rough = max(1, min(self._single() for _ in range(3)))
+        self._run_few = Runner(kernel, _FEW)
+        rough = max(1, min(self._run_few() for _ in range(3)) / _FEW)
         most = max(2, (96 << 20) // max(1, weight_bytes(kernel)))
         self.more = min(max(2, math.ceil(_SAMPLE_NS / rough)), _MOST_COPIES, most)
-        self._several = Runner(kernel, self.more + 1)
+        self._run_many = Runner(kernel, self.more + _FEW)
         self.passes = PASSES if rough < 1e5 else PASSES * 2 // 3 if rough < 1e6 else PASSES * 2 // 5
 
     @property
@@ -128,13 +131,13 @@ class _Bench:
         """Takes a sample; keeps it, and is true, if nothing came between."""
         self.tries += 1
         before = mark()
-        several = self._several()
-        single = self._single()
+        many = self._run_many()
+        few = self._run_few()
         after = mark()
         if not mark.steady(before, after):
             return False
-        self.many.append(several)
-        self.one.append(single)
+        self.many.append(many)
+        self.few.append(few)
         self.paces.append(min(before, after))
         return True
 
@@ -144,13 +147,13 @@ class _Bench:
 
     def drop(self) -> None:
         """Forgets the samples; the tries stay counted."""
-        self.one, self.many, self.paces = [], [], []
+        self.few, self.many, self.paces = [], [], []
 
     def entry(self) -> Entry | None:
         """What one more copy takes at a quarter of the samples; None where there are too few."""
         if len(self.many) < LEAST:
             return None
-        ns = float(np.quantile(self.many, 0.25) - np.quantile(self.one, 0.25)) / self.more
+        ns = float(np.quantile(self.many, 0.25) - np.quantile(self.few, 0.25)) / self.more
         ms = max(ns - (0.0 if chained(self.kernel) else flatten_ns()), 100.0) / 1e6
         return Entry(ms, noise(ms), len(self.many), round(self._pace_ms(), 6))
 
