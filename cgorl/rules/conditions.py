@@ -46,6 +46,8 @@ _ALL: tuple[Callable[..., None], ...] = (
     windows.below,
     windows.counts_padding,
     windows.keeps_constants,
+    windows.lowest,
+    windows.cuts_front,
     windows.divides,
     windows.block_diagonal,
     axes.identity,

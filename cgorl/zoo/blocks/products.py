@@ -104,6 +104,13 @@ def onehot_embedding(s: Sketch) -> Value:
     return s.apply("Relu", s.matmul(code, 16))
 
 
+def embedding_bias(s: Sketch) -> Value:
+    """Rows of a table and a bias: an embedding as flax's Dense of a one-hot code, once the code is looked up."""
+    chosen = s.apply("ArgMax", s.input(2, 6, 9), axis=2, keepdims=0)
+    rows = s.apply("Gather", s.normal(9, 16), chosen, axis=0)
+    return s.apply("Relu", s.apply("Add", rows, s.normal(16)))
+
+
 def sum_of_frames(s: Sketch) -> Value:
     """Features summed over the frames: statistics pooling of speaker embeddings, bags of words."""
     return s.matmul(s.apply("ReduceSum", s.apply("Relu", s.matmul(s.input(2, 12, 8), 16)), [1], keepdims=0), 6)
