@@ -84,6 +84,11 @@ class Leanings:
             (op for op in ("channelwise", "columnwise", "last_vector") for c in self._of.get(op, ()) if _name(c.args[0]) == name), ""
         )
 
+    def cuts_heads(self, reshape: Apply) -> bool:
+        """Whether a Reshape must cut its last axis into parts and heads."""
+        names = {v.name for k, v in reshape.attrs if k == "shape" and isinstance(v, Var)}
+        return any(_name(c.args[0]) in names for c in self._of.get("heads_of", ()))
+
     def keeps_channels(self, data: Term, weight: Term) -> bool:
         """Whether a convolution of `data` by `weight` must give as many channels as it takes."""
         return any(
