@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import onnxruntime as ort
 
@@ -50,6 +51,10 @@ class Run:
             run(None, given)
         each = 1e6 * self.times
         return (self._clock() - cpu) / each, (time.perf_counter_ns() - wall) / each
+
+    def outputs(self) -> list[Any]:
+        """What one run gives."""
+        return list(self._session.run(None, self._given))
 
 
 def runner(graph: Graph, feeds: Mapping[str, Array], level: str = "all", threads: int = 1) -> Run:
