@@ -163,7 +163,8 @@ def optimize(
         graph, trace = best.graph, best.trace
         proof = best.proof if proof.ok else proof  # what was found wrong stays told
         lap("gate")
-    facts = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
+    facts: dict[str, Any] = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
+    facts |= {"found_ms": found.cost_ms, "found_rewrites": len(found.trace)}
     return Outcome(
         _status(graph is model, proof, verdict, found.stopped),
         graph,
