@@ -2,6 +2,6 @@
 
 from cgorl.gate.judge import ORIGINAL, SIMPLIFIED, Verdict
 from cgorl.gate.runner import runners
-from cgorl.gate.timing import Ratio, Timing
+from cgorl.gate.timing import Ratio, Timing, compare
 
-__all__ = ["ORIGINAL", "SIMPLIFIED", "Ratio", "Timing", "Verdict", "runners"]
+__all__ = ["ORIGINAL", "SIMPLIFIED", "Ratio", "Timing", "Verdict", "compare", "runners"]

@@ -68,15 +68,19 @@ def runner(graph: Graph, feeds: Mapping[str, Array], level: str = "all", threads
 def runners(
     graphs: Mapping[str, Graph], feeds: Mapping[str, Array], level: str = "all", threads: int = 1
 ) -> tuple[dict[str, Runner], dict[str, str]]:
-    """Those of `graphs` that run, each in a session of its own in this process, and what the runtime said of the others."""
-    found: dict[str, Runner] = {}
+    """Those of `graphs` that run, each in a session of its own in this process, and what the runtime said of the others.
+
+    All are run equally often for a sample.
+    """
+    found: dict[str, Run] = {}
     failed: dict[str, str] = {}
     for name, graph in graphs.items():
         try:
             found[name] = runner(graph, feeds, level, threads)
         except RunError as e:
             failed[name] = str(e)
-    return found, failed
+    even(found.values())
+    return dict(found), failed
 
 
 def even(runs: Iterable[Run]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+import onnxruntime as ort
 
 from cgorl.certificate.equivalence import compare
 from cgorl.certificate.inputs import feeds
@@ -27,8 +29,6 @@ from cgorl.search.trace import Step, repriced
 _MAKING = 0.25
 _MOST_BYTES = 3 << 30
 """All sessions together hold no more weights than this, original and result apart."""
-
-Tell = Callable[[float | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,47 +58,44 @@ def gate(
     dims: Mapping[str, int],
     how: Gated,
     seed: int = 0,
-    tell: Tell | None = None,
+    tell: Callable[[float], None] | None = None,
 ) -> tuple[Found, Verdict]:
     """The best measured of the original `model`, its cleaned-up form `start`, `found`, and what else the trace offers.
 
     What `found` does not prove is proven before it wins, unless nothing was. An interrupt keeps what is measured by then.
     """
-    say: Tell = tell or (lambda share: None)
     sizes = {s: dims.get(s, how.unbound or 1) for s in symbols(model)}
-    options = f"onnxruntime, 1 thread, level {how.level}" + "".join(f", {k}={v}" for k, v in sizes.items())
+    where = f"onnxruntime {ort.__version__} on the CPU, level {how.level}, 1 thread without spinning"
+    options = where + "".join(f", {k}={v}" for k, v in sizes.items())
     original = Found(model, (), Proof())
-    runs: dict[str, Run] = {}
-    pool: dict[str, Candidate] = {ORIGINAL: Candidate(ORIGINAL, model, ())}
-    begin = time.monotonic()
+    made: list[Verdict] = []
     try:
-        runs[ORIGINAL], given = _original(model, sizes, how.level, seed)
-        failed = _ready(pool, runs, _others(model, start, found), given, how, begin)
+        runs, pool, given, failed = _ready(model, start, found, sizes, how, seed, begin := time.monotonic())
+        while True:
+            names = affordable({n: r.took_ms for n, r in runs.items()}, how.seconds)
+            if not names:
+                return original, Verdict(ORIGINAL, (), options, failed or _too_short(runs, how.seconds))
+            even(runs.values())
+            left = how.seconds - (time.monotonic() - begin)
+            made.append(judge({n: runs[n] for n in names}, left, seed, options, tell))
+            kept = pool[made[-1].kept]
+            done = _proven(model, start, kept, found, cost, dims, seed)
+            if done is not None:
+                break
+            del pool[kept.name], runs[kept.name]  # its rewrites agree one by one, and all together, but not these
+            failed, begin = f"'{kept.name}' could not be proven", time.monotonic()
     except RunError as e:
         return original, Verdict(ORIGINAL, (), options, f"the original does not run: {e}")
     except KeyboardInterrupt:
-        return original, Verdict(ORIGINAL, (), options, "interrupted before anything was measured")
-    while True:
-        names = affordable({n: r.took_ms for n, r in runs.items()}, how.seconds)
-        if not names:
-            return original, Verdict(ORIGINAL, (), options, failed or _too_short(runs, how.seconds))
-        even(runs.values())
-        verdict = judge({n: runs[n] for n in names}, how.seconds - (time.monotonic() - begin), seed, options, say)
-        kept = pool[verdict.kept]
-        try:
-            done = _proven(model, start, kept, found, cost, dims, seed)
-        except KeyboardInterrupt:
-            return original, replace(verdict, kept=ORIGINAL, why=f"interrupted while '{kept.name}' was being proven")
-        if done is not None:
-            break
-        del pool[kept.name], runs[kept.name]  # its rewrites agree one by one, and all together, but not these
-        failed = f"'{kept.name}' could not be proven"
-        begin = time.monotonic()
+        said = "anything was measured" if not made else f"'{made[-1].kept}' was proven"
+        timings = made[-1].timings if made else ()
+        return original, Verdict(ORIGINAL, timings, options, f"interrupted before {said}")
+    verdict = made[-1]
     runs.clear()
     if verdict.faster and done.trace and not verdict.why:
-        say(None)
-        saved = shares(model, start, done.graph, done.trace, given, how.level, how.shares, seed, say)
-        verdict = replace(verdict, shares=saved)
+        with suppress(KeyboardInterrupt):
+            saved = shares(model, start, done.graph, done.trace, given, how.level, how.shares, seed, tell)
+            verdict = replace(verdict, shares=saved)
     return done, verdict
 
 
@@ -127,11 +124,16 @@ def _others(model: Graph, start: Graph, found: Found) -> Iterator[Candidate]:
 
 
 def _ready(
-    pool: dict[str, Candidate], runs: dict[str, Run], others: Iterator[Candidate], given: Mapping[str, Array], how: Gated, begin: float
-) -> str:
-    """Readies candidates to run while there is time and room; what the runtime said of the result, if it does not run."""
+    model: Graph, start: Graph, found: Found, sizes: Mapping[str, int], how: Gated, seed: int, begin: float
+) -> tuple[dict[str, Run], dict[str, Candidate], dict[str, Array], str]:
+    """The original and as many candidates as there is time and room for, ready to run; what they are fed; why the result is not there.
+
+    Raises RunError if the original does not run.
+    """
+    original, given = _original(model, sizes, how.level, seed)
+    runs, pool = {ORIGINAL: original}, {ORIGINAL: Candidate(ORIGINAL, model, ())}
     failed, held = "", 0
-    for made in others:
+    for made in _others(model, start, found):
         late = time.monotonic() - begin > _MAKING * how.seconds
         held += sum(n.tensor.nbytes for n in made.graph.nodes.values() if n.holds_tensor)
         if made.name not in (RESULT, SIMPLIFIED) and (late or held > _MOST_BYTES):
@@ -141,7 +143,7 @@ def _ready(
             pool[made.name] = made
         except RunError as e:
             failed = failed or f"the {made.name} does not run: {e}"
-    return failed
+    return runs, pool, given, failed
 
 
 def _proven(model: Graph, start: Graph, kept: Candidate, found: Found, cost: CostModel, dims: Mapping[str, int], seed: int) -> Found | None:

@@ -94,6 +94,15 @@ class Rounds:
         return found
 
 
+def compare(runners: Mapping[str, Runner], seconds: float, rng: np.random.Generator, base: str = "original") -> dict[str, Timing]:
+    """Each runner's timing against that of `base`, all run in turn for `seconds`. An interrupt is passed on."""
+    rounds = Rounds(runners, rng)
+    rounds.run(seconds)
+    if rounds.interrupted:
+        raise KeyboardInterrupt
+    return rounds.timings(base)
+
+
 def ratio(before: Array, after: Array, rng: np.random.Generator) -> Ratio:
     """The median over rounds of before / after, which a slow phase of the machine meets alike, and its bootstrap interval."""
     return interval(before / np.maximum(after, 1e-9), rng)

@@ -23,9 +23,8 @@ def speed(outcome: Outcome, verdict: Verdict) -> list[str]:
         found = [f"{text}: already optimal for these rules on this target{cut}; the {verdict.kept} graph is kept"]
     many = outcome.search.get("found_rewrites", len(outcome.trace))
     if many > len(outcome.trace):
-        found.append(
-            f"{len(outcome.trace)} of the {many} rewrites that the search found are kept ({outcome.search['found_ms']:.3f} ms by the prices)"
-        )
+        by_prices = f"{outcome.search['found_ms']:.3f} ms by the prices"
+        found.append(f"{len(outcome.trace)} of the {many} rewrites that the search found are kept ({by_prices})")
     if verdict.why:
         found.append(verdict.why)
     runs = (kept if verdict.faster else best).runs

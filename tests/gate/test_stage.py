@@ -1,13 +1,15 @@
 """The gate in a job: what is run, what is handed back, what an interrupt leaves, and what is told of it."""
 
 import json
+import signal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from cgorl import config, gate, jobs, pipeline
+from cgorl import cli, config, gate, jobs, pipeline
 from cgorl.certificate.inputs import feeds
 from cgorl.gate import ORIGINAL, SIMPLIFIED, Ratio, Timing, Verdict, runner, shares, stage, timing
 from cgorl.gate.candidates import RESULT, candidates
@@ -24,7 +26,7 @@ from cgorl.report.speed import measured_share
 from cgorl.search.greedy import Greedy
 from cgorl.search.searcher import Budget
 from tests.cost.test_roofline import taso
-from tests.texts import graph, model, rules, small
+from tests.texts import ZOO, graph, model, rules, small
 
 WASTE = "agraph (float[2,3] x) => (float[2,3] y) { i = Identity(x) a = Neg(i) b = Neg(a) c = Abs(b) d = Abs(c) y = Relu(d) }"
 
@@ -142,7 +144,7 @@ def test_an_interrupt_does_not_lose_the_job(monkeypatch: pytest.MonkeyPatch, whe
     else:
         monkeypatch.setattr(stage, where, press)
         done, _ = judged(monkeypatch, "without neg-neg")
-        assert done.gate is not None and done.gate.why == "interrupted while 'without neg-neg' was being proven"
+        assert done.gate is not None and done.gate.why == "interrupted before 'without neg-neg' was proven"
     assert done.graph is done.original and done.status is Status.UNCHANGED and not done.trace
     assert any("interrupted" in line for line in lines(done)) and json.dumps(summary(done))
 
@@ -250,3 +252,28 @@ def test_candidates_are_distinct_graphs() -> None:
     made = list(candidates(found.start, found.trace))
     keys = [found.start.key, found.graph.key, *(c.graph.key for c in made)]
     assert len(set(keys)) == len(keys) and next(c.name for c in made) == "first 1 rewrites"
+
+
+# ---------------------------------------------------------------- on the command line
+def test_ctrl_c_in_the_gate_writes_a_model_and_says_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The signal comes in a run, as it does: the job ends well, with the graph that it is safe to hand back."""
+    monkeypatch.chdir(tmp_path)
+    right, count = Run.__call__, [0]
+
+    def run(self: Run) -> tuple[float, float]:
+        count[0] += 1
+        if count[0] == 12:
+            signal.raise_signal(signal.SIGINT)
+        return right(self)
+
+    monkeypatch.setattr(Run, "__call__", run)
+    words = [f"zoo.{k}={str(list(v) if isinstance(v, tuple) else v).replace(' ', '')}" for k, v in ZOO["repvgg_a0"].items()]
+    code = cli.optimize(["model=repvgg_a0", *words, "gate=true", "output=o.onnx"], "")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "") and onnx.load("o.onnx").graph.node
+    assert "gate      interrupted after 0 rounds, too few to call anything faster; the original graph is kept" in out
+    [folder] = Path("runs/optimize").iterdir()
+    assert json.loads((folder / "summary.json").read_text())["gate"]["why"].startswith("interrupted after 0 rounds")
