@@ -174,6 +174,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "prove": ("true or false", lambda v: isinstance(v, bool)),
     "gate": ("true, false or auto", lambda v: isinstance(v, bool) or v == "auto"),
     "gate_seconds": ("a number of at least 0", _number),
+    "ledger_seconds": ("a number of at least 0", _number),
     "seed": ("a whole number of at least 0", _whole(0)),
     "checkpoint": ("the name of a file, or null", _or_null(lambda v: isinstance(v, str))),
     "versus": ("the name of a search, or null", _or_null(lambda v: isinstance(v, str))),
