@@ -89,7 +89,7 @@ def collect(
             after, reward, ended, cut, info = env.step(actions[e])
             stopped = actions[e] == seen[e].actions - 1
             touched = (frozenset(), frozenset()) if stopped else env.touched
-            row.append(Taken(seen[e], actions[e], after, touched, env.visits if count_visits and not stopped else 0))
+            row.append(Taken(seen[e], actions[e], after, touched, env.passed.visits if count_visits and not stopped else 0))
             results.append((reward, float(ended), float(ended or cut)))
             if info["rule"] is not None:
                 rules[info["rule"]] = rules.get(info["rule"], 0) + 1

@@ -11,6 +11,7 @@ import numpy as np
 
 from cgorl.cost.model import CostModel
 from cgorl.env.observation import Observation, Standing, observe
+from cgorl.env.passed import Passed
 from cgorl.env.priced import Priced, Recall
 from cgorl.env.undo import undoes
 from cgorl.ir.graph import Graph
@@ -112,8 +113,7 @@ class RewriteEnv(gymnasium.Env):
         self.at = self._first = self.starts[start].priced
         self.best_ms, self.best_length, self.path = self.at.cost_ms, 0, list[Move]()
         self.earned = 0.0
-        self._keys: dict[str, int] = {}
-        self._passed = [self.at.graph]
+        self.passed = Passed(self.at.graph, self.at.cost_ms, self.at.table.kinds)
         self._look()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -147,7 +147,7 @@ class RewriteEnv(gymnasium.Env):
         before = self.at
         self.at = self.starts[self.start].recall.after(before, match)
         self.path.append(Move(match, self.at.cost_ms))
-        self._passed.append(self.at.graph)
+        self.passed = Passed(self.at.graph, self.at.cost_ms, self.at.table.kinds, self.passed)
         if self.at.cost_ms < self.best_ms - 1e-12:
             self.best_ms, self.best_length = self.at.cost_ms, len(self.path)
         self._look(match, before)
@@ -174,14 +174,6 @@ class RewriteEnv(gymnasium.Env):
             return frozenset(), after
         return after.union(self.path[-1].match.edit.removed, self.path[-1].match.nodes), after
 
-    @property
-    def visits(self) -> int:
-        """How often the episode has been at the current graph, by its key, this time included. Keys are made when this is asked."""
-        for graph in self._passed:
-            self._keys[graph.key] = self._keys.get(graph.key, 0) + 1
-        self._passed.clear()
-        return self._keys[self.at.graph.key]
-
     def _look(self, last: Match | None = None, before: Priced | None = None) -> None:
         at = self.at
         offered = list(at.prices)
@@ -189,5 +181,6 @@ class RewriteEnv(gymnasium.Env):
             offered = [m for m in offered if not undoes(m, last, before, at)]
         self.matches: tuple[Match, ...] = tuple(offered)
         self.action_space = gymnasium.spaces.Discrete(len(offered) + 1)
-        standing = Standing(self._first.cost_ms, self.best_ms, at.cost_ms, self.horizon - len(self.path), self.horizon)
+        again = self.passed.visits > 1
+        standing = Standing(self._first.cost_ms, self.best_ms, at.cost_ms, self.horizon - len(self.path), self.horizon, again)
         self.observation = observe(at.graph, at.table, self.matches, at.prices, self.starts[self.start].rules, standing)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cgorl.cost.model import CostModel
 from cgorl.env.nodes import NodeTable
 from cgorl.env.observation import Observation, Standing, observe
+from cgorl.env.passed import Passed
 from cgorl.env.undo import undoes
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
@@ -32,6 +33,7 @@ class View(NamedTuple):
     matches: tuple[Match, ...]
     seen: Observation
     best_ms: float
+    passed: Passed
     steps: int
 
 
@@ -120,19 +122,20 @@ class _Walk:
     def begin(self) -> View:
         start = self.course.start
         table = NodeTable(start.graph, self.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
-        return self._view(start, table, tuple(start.prices), start.cost_ms, 0)
+        return self._view(start, table, tuple(start.prices), start.cost_ms, Passed(start.graph, start.cost_ms, table.kinds), 0)
 
     def after(self, view: View, match: Match, child: State | None = None) -> View:
         state = (child or view.state.step(match)).expand(self.meter)
         self.course.offer(state)
         table = view.table.after(state.graph, touched_by(view.state.graph, state.graph, match.edit))
         offered = tuple(m for m in state.prices if not undoes(m, match, view.state, state))
-        return self._view(state, table, offered, min(view.best_ms, state.cost_ms), view.steps + 1)
+        passed = Passed(state.graph, state.cost_ms, table.kinds, view.passed)
+        return self._view(state, table, offered, min(view.best_ms, state.cost_ms), passed, view.steps + 1)
 
-    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], best_ms: float, steps: int) -> View:
-        standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon)
+    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], best_ms: float, passed: Passed, steps: int) -> View:
+        standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon, passed.visits > 1)
         seen = observe(state.graph, table, matches, state.prices, self.rules, standing)
-        return View(state, table, matches, seen, best_ms, steps)
+        return View(state, table, matches, seen, best_ms, passed, steps)
 
 
 def _drawn(logp: Sequence[float], rng: random.Random) -> int:

@@ -91,17 +91,18 @@ def test_a_real_graph_hides_few_matches_and_each_undoes_the_last_rewrite() -> No
 
 def test_visits_are_counted_by_key() -> None:
     e = env()
-    assert e.visits == 1
+    assert e.passed.visits == 1
     neutral = next(m for m in e.matches if m.rule.name == "that-way")
     e.perform(neutral)
     other = next(m for m in e.matches if m.rule.name == "this-way")
     e.perform(other)
     back = next(m for m in e.at.prices if m.rule.name == "this-way" and m.root >= e.starts[0].priced.graph.next_id)
     e.perform(back)
-    assert e.visits == 1
+    assert e.passed.visits == 1
     forth = next(m for m in e.at.prices if m.rule.name == "that-way" and m.root >= e.starts[0].priced.graph.next_id + 2)
+    assert e.observation.g_Q[-1] == 0
     e.perform(forth)
-    assert e.visits == 2
+    assert e.passed.visits == 2 and e.observation.g_Q[-1] == 1  # a revisit is flagged
 
 
 def test_one_seed_draws_the_same_graphs() -> None:
