@@ -268,7 +268,7 @@ def _train(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl.tracking import Tracker
 
     console = Console()
-    tracker = Tracker(cfg.runs, "train", Path(str(cfg.model)).stem)
+    tracker = Tracker(cfg.runs, "train", Path(str(cfg.model or "families")).stem)
     runs.append(tracker)
     with trained.Progress(console) as progress:
         done = training.train(cfg, progress, tracker)

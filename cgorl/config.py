@@ -27,7 +27,7 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 _PATHS = ("model", "output", "runs", "resume")
 _OPEN = ("dims", "zoo")
 _EXPERIMENT = "experiment"
-_NEEDED = {"optimize": ("model",), "evaluate": ("model",), "train": ("model",), "sweep": ("model",)}
+_NEEDED = {"optimize": ("model",), "evaluate": ("model",)}
 
 
 class ConfigError(ValueError):

@@ -52,7 +52,7 @@ def run(what: Sequence[Job], begin: Callable[[int, str], None] | None = None, ru
             from cgorl import training
 
             config.check(config.plain(cfg))
-            tracker = Tracker(cfg.runs, "train", f"{Path(str(cfg.model)).stem}_{job.words}")
+            tracker = Tracker(cfg.runs, "train", f"{Path(str(cfg.model or 'families')).stem}_{job.words}")
             group = group or tracker.folder.name
             if runs is not None:
                 runs[:] = [tracker]

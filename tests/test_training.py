@@ -52,7 +52,9 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     code, out, err = run(capsys, *REPVGG)
     assert (code, err) == (0, "") and "all steps trained: 48 steps" in out and "% saved" in out
     where = folder()
-    assert {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "summary.json", "trace.json"} == {p.name for p in where.iterdir()}
+    assert {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt", "summary.json", "trace.json"} == {
+        p.name for p in where.iterdir()
+    }
     told = lines(where)
     assert [t["global_step"] for t in told] == [16, 32, 48] and "losses/approx_kl" in told[0] and told[0]["rules"]
     row = json.loads((where / "summary.json").read_text())["graphs"][0]
@@ -107,7 +109,7 @@ def test_several_graphs_in_one_training(capsys: pytest.CaptureFixture[str]) -> N
         ([*REPVGG, "resume=no.pt"], "there is no checkpoint 'no.pt'"),
         ([*REPVGG, "rules=none"], "no rule matches in 'repvgg_a0': there is nothing to learn"),
         ([*REPVGG, "search=greedy"], "no key 'search'"),
-        (["model="], "'model' must be given"),
+        (["model="], "there is nothing to train on"),
         (["model=no_such"], "no_such"),
     ],
 )

@@ -84,7 +84,7 @@ class RewriteEnv(gymnasium.Env):
     what the graph saved that is handed back: the `best` on the way or the `final` one, as `returned` says.
 
     ## Ends
-    `terminated` by stopping; `truncated` after `horizon` steps (default: twice the longest way of greed, at least 16), which
+    `terminated` by stopping; `truncated` after `horizon` steps (default: twice as many as greed performs on that graph, at least 16), which
     the observation counts down. The information holds the `rule` performed, and at an end what came of the `episode`.
     """
 
@@ -93,7 +93,6 @@ class RewriteEnv(gymnasium.Env):
         if not starts:
             raise EnvError("there is no graph to rewrite")
         self.starts, self.episodes, self._tell = tuple(starts), episodes or Episodes(), tell
-        self.horizon = self.episodes.horizon or max(LEAST_HORIZON, 2 * max(s.greedy for s in starts))
         self.np_random = np.random.default_rng(0)
         self.begin(0)
 
@@ -110,6 +109,7 @@ class RewriteEnv(gymnasium.Env):
     def begin(self, start: int) -> None:
         """Begins an episode on the graph with that number."""
         self.start = start
+        self.horizon = self.episodes.horizon or max(LEAST_HORIZON, 2 * self.starts[start].greedy)
         self.at = self._first = self.starts[start].priced
         self.best_ms, self.best_length, self.path = self.at.cost_ms, 0, list[Move]()
         self.earned = 0.0
