@@ -289,9 +289,14 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl import sweep
     from cgorl.report import trained
 
-    jobs = sweep.jobs(words)
+    launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
+    jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
-    done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
+    if launcher:
+        console.print(f"{len(jobs)} jobs by {' '.join(launcher)}", highlight=False, markup=False)
+        done = sweep.launched(jobs, launcher)
+    else:
+        done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
     trained.show_sweep(done, console)
     if any(d.error == "interrupted" for d in done):
         return INTERRUPTED
