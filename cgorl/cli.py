@@ -237,6 +237,8 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     from cgorl import config
 
     config.experiment(name, overrides)
+    if name == "thesis_main":
+        return _thesis(overrides, console)
     from cgorl.evaluation.landscape import explore, landscape
     from cgorl.report import tables
 
@@ -248,6 +250,20 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
             return _say(f"interrupted; problems that were done are in {what.keys['output']}", INTERRUPTED)
     tables.show_landscape(table, console)
     console.print(f"written   {what.keys['output']}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
+    return ERROR if table["error"].notna().any() else 0
+
+
+def _thesis(overrides: list[str], console: Any) -> int:
+    from cgorl.evaluation.thesis import explore, thesis
+    from cgorl.report import tables
+
+    what = thesis(overrides)
+    with tables.Board(console, len(what.runs)) as board:
+        try:
+            table = explore(what, _listening(board), board.say)
+        except KeyboardInterrupt:
+            return _say(f"interrupted; what was done is in {what.keys['output']}", INTERRUPTED)
+    console.print(f"written   {what.keys['output']}/thesis_main.csv, thesis_main.md", highlight=False, markup=False, soft_wrap=True)
     return ERROR if table["error"].notna().any() else 0
 
 

@@ -97,13 +97,13 @@ class Learner:
         metrics: dict[str, Any] = {}
 
         ends = (r.terminated_TE, r.done_TE, args.gamma, args.gae_lambda)
-        reward_TE = self.scale(r.reward_TE, r.done_TE)
+        reward_TE = self.scale(r.reward_TE, r.done_TE, r.start_TE)
         adv_TE = advantages(reward_TE, r.value_TE, r.next_TE, *ends)
         returns_B = torch.from_numpy((adv_TE + r.value_TE).reshape(-1)).float()
         curious_returns_B = torch.zeros_like(returns_B)
         if self.curiosity is not None:  # the first hook: what it pays
             bonus_TE = self.curiosity.bonus(r)
-            paid_TE = self.curious_scale(bonus_TE, r.done_TE) if bonus_TE.any() else bonus_TE
+            paid_TE = self.curious_scale(bonus_TE, r.done_TE, r.start_TE) if bonus_TE.any() else bonus_TE
             paid_TE = paid_TE * self.curiosity.eta  # rewards have deviation 1 by now, and a bonus counts eta as much
             curious_TE = advantages(paid_TE, r.curious_TE, r.curious_next_TE, *ends)
             curious_returns_B = torch.from_numpy((curious_TE + r.curious_TE).reshape(-1)).float()

@@ -56,6 +56,7 @@ class Episodes:
     reward: str = "dense"
     returned: str = "best"
     horizon: int | None = None
+    stretch: float = 2.0
 
     def __post_init__(self) -> None:
         """Raises EnvError for an option that cannot be."""
@@ -64,6 +65,8 @@ class Episodes:
                 raise EnvError(f"env.{name} must be one of {', '.join(good)}, not {value!r}")
         if self.horizon is not None and (not isinstance(self.horizon, int) or isinstance(self.horizon, bool) or self.horizon < 1):
             raise EnvError(f"env.horizon must be a whole number of at least 1, or null, not {self.horizon!r}")
+        if not isinstance(self.stretch, int | float) or isinstance(self.stretch, bool) or not 0 < self.stretch < float("inf"):
+            raise EnvError(f"env.stretch must be a number above 0, not {self.stretch!r}")
 
 
 class Move(NamedTuple):
@@ -84,8 +87,9 @@ class RewriteEnv(gymnasium.Env):
     what the graph saved that is handed back: the `best` on the way or the `final` one, as `returned` says.
 
     ## Ends
-    `terminated` by stopping; `truncated` after `horizon` steps (default: twice as many as greed performs on that graph, at least 16), which
-    the observation counts down. The information holds the `rule` performed, and at an end what came of the `episode`.
+    `terminated` by stopping; `truncated` after `horizon` steps, which the observation counts down (default: `stretch` times
+    as many as greed performs on that graph, at least 16). The information holds the `rule` performed, and at an end what came
+    of the `episode`.
     """
 
     def __init__(self, starts: Sequence[Start], episodes: Episodes | None = None, tell: Callable[[RewriteEnv], None] | None = None) -> None:
@@ -109,7 +113,7 @@ class RewriteEnv(gymnasium.Env):
     def begin(self, start: int) -> None:
         """Begins an episode on the graph with that number."""
         self.start = start
-        self.horizon = self.episodes.horizon or max(LEAST_HORIZON, 2 * self.starts[start].greedy)
+        self.horizon = self.episodes.horizon or max(LEAST_HORIZON, round(self.episodes.stretch * self.starts[start].greedy))
         self.at = self._first = self.starts[start].priced
         self.best_ms, self.best_length, self.path = self.at.cost_ms, 0, list[Move]()
         self.earned = 0.0

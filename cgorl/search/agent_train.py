@@ -94,8 +94,8 @@ class AgentTrain:
 
         budget = meter.budget
         # greed is not tried for the horizon: the budget would have to pay for it
-        start = Start.of(graph, rules, cost, reach(course.start) // 2)
-        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon), tell) for _ in range(self.envs)]
+        start = Start.of(graph, rules, cost, 0)
+        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon or reach(course.start)), tell) for _ in range(self.envs)]
         policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:

@@ -23,7 +23,7 @@ from cgorl.search.course import Course, anytime
 from cgorl.search.searcher import Meter, SearchError, SearchResult
 from cgorl.search.state import State
 
-LEAST_HORIZON = 16
+LEAST_HORIZON, STRETCH = 16, 4
 MODES = ("greedy", "sample", "beam")
 _SIDE_BY_SIDE = 8
 """Walks that are scored in one batch."""
@@ -53,8 +53,8 @@ Scorer = Callable[[Sequence[View]], list[Sequence[float]]]
 class Inference:
     """`greedy`: the likeliest action each time. `sample`: besides, `samples` episodes drawn by chance. `beam`: the `width` likeliest ways.
 
-    Each way has at most `horizon` steps; null: twice as many as matches gain at the start without being in each other's way, at
-    least 16. What has been walked once is not paid for again.
+    Each way has at most `horizon` steps; null: `STRETCH` times as many as matches gain at the start without being in each other's
+    way, at least 16. What has been walked once is not paid for again.
     """
 
     mode: str = "sample"
@@ -131,14 +131,14 @@ class Inference:
 
 
 def reach(start: State) -> int:
-    """Twice as many rewrites as gain at the start without being in each other's way, at least 16; nothing is priced for it."""
+    """`STRETCH` times as many rewrites as gain at the start without being in each other's way, at least 16; nothing is priced for it."""
     taken: set[int] = set()
     count = 0
     for m in start.best_first():
         if start.gain(m) > _LEAST_MS and taken.isdisjoint(m.nodes):
             taken.update(m.nodes)
             count += 1
-    return max(LEAST_HORIZON, 2 * count)
+    return max(LEAST_HORIZON, STRETCH * count)
 
 
 class _Walk:

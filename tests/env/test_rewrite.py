@@ -58,10 +58,12 @@ def test_the_steps_left_are_seen() -> None:
     assert left == [3, 2, 1, 0]
 
 
-def test_the_default_horizon_is_twice_the_longest_way_of_greed() -> None:
+def test_the_default_horizon_is_twice_the_way_of_greed_on_each_graph() -> None:
     far = Start.of(small("inception_v3"), LIBRARY, cost())
     assert far.greedy > 10
-    assert RewriteEnv([start(), far]).horizon == 2 * far.greedy and env().horizon == 16
+    e = RewriteEnv([start(), far])
+    assert e.horizon == 16 and e.reset(options={"start": 1})[0].left == e.horizon == 2 * far.greedy
+    assert RewriteEnv([far], Episodes(stretch=3)).horizon == 3 * far.greedy
 
 
 def test_the_way_straight_back_is_not_offered() -> None:
@@ -128,6 +130,7 @@ def test_a_graph_without_a_match_can_only_be_handed_back() -> None:
         ({"returned": "last"}, "env.returned"),
         ({"horizon": 0}, "env.horizon must be a whole number of at least 1"),
         ({"horizon": 2.5}, "env.horizon"),
+        ({"stretch": 0}, "env.stretch must be a number above 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], says: str) -> None:
