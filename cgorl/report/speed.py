@@ -27,8 +27,9 @@ def speed(outcome: Outcome, verdict: Verdict) -> list[str]:
         found.append(f"{len(outcome.trace)} of the {many} rewrites that the search found are kept ({by_prices})")
     if verdict.why:
         found.append(verdict.why)
-    runs = (kept if verdict.faster else best).runs
-    found.append(f"{runs} runs in turn, {len(verdict.timings)} graphs, 99 % intervals; {verdict.options}")
+    told = kept if verdict.faster else best
+    sessions = f" in {told.sessions} sessions each" if told.sessions > 1 else ""
+    found.append(f"{told.runs} runs in turn{sessions}, of {len(verdict.timings)} graphs, 99 % intervals; {verdict.options}")
     return found
 
 
