@@ -237,6 +237,8 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     from cgorl import config
 
     config.experiment(name, overrides)
+    if name == "thesis_main":
+        return _thesis(overrides, console)
     from cgorl.evaluation.landscape import explore, landscape
     from cgorl.report import tables
 
@@ -248,6 +250,20 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
             return _say(f"interrupted; problems that were done are in {what.keys['output']}", INTERRUPTED)
     tables.show_landscape(table, console)
     console.print(f"written   {what.keys['output']}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
+    return ERROR if table["error"].notna().any() else 0
+
+
+def _thesis(overrides: list[str], console: Any) -> int:
+    from cgorl.evaluation.thesis import explore, thesis
+    from cgorl.report import tables
+
+    what = thesis(overrides)
+    with tables.Board(console, len(what.runs)) as board:
+        try:
+            table = explore(what, _listening(board), board.say)
+        except KeyboardInterrupt:
+            return _say(f"interrupted; what was done is in {what.keys['output']}", INTERRUPTED)
+    console.print(f"written   {what.keys['output']}/thesis_main.csv, thesis_main.md", highlight=False, markup=False, soft_wrap=True)
     return ERROR if table["error"].notna().any() else 0
 
 
@@ -268,7 +284,7 @@ def _train(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl.tracking import Tracker
 
     console = Console()
-    tracker = Tracker(cfg.runs, "train", Path(str(cfg.model)).stem)
+    tracker = Tracker(cfg.runs, "train", Path(str(cfg.model or "families")).stem)
     runs.append(tracker)
     with trained.Progress(console) as progress:
         done = training.train(cfg, progress, tracker)
@@ -289,9 +305,14 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl import sweep
     from cgorl.report import trained
 
-    jobs = sweep.jobs(words)
+    launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
+    jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
-    done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
+    if launcher:
+        console.print(f"{len(jobs)} jobs by {' '.join(launcher)}", highlight=False, markup=False)
+        done = sweep.launched(jobs, launcher)
+    else:
+        done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
     trained.show_sweep(done, console)
     if any(d.error == "interrupted" for d in done):
         return INTERRUPTED

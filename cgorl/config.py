@@ -27,7 +27,7 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 _PATHS = ("model", "output", "runs", "resume")
 _OPEN = ("dims", "zoo")
 _EXPERIMENT = "experiment"
-_NEEDED = {"optimize": ("model",), "evaluate": ("model",), "train": ("model",), "sweep": ("model",)}
+_NEEDED = {"optimize": ("model",), "evaluate": ("model",)}
 
 
 class ConfigError(ValueError):
@@ -106,6 +106,36 @@ def several(key: str, value: str) -> Iterator[str]:
         yield from map(str, parsed.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v))
     else:
         yield from parsed.sweep_string_iterator()
+
+
+def launch(launcher: Sequence[str], work: Callable[[Any], Any], count: int, folder: Path) -> list[Any]:
+    """What `work` returns for a configuration with `job=1` to `job=count`, run by a launcher of Hydra's; an exception where it raised.
+
+    `launcher` are the overrides that choose and set it, as `hydra/launcher=joblib hydra.launcher.n_jobs=2`; Hydra's own notes
+    go to `folder`. Raises ConfigError where there is no such launcher.
+    """
+    from hydra._internal.callbacks import Callbacks
+    from hydra._internal.hydra import Hydra
+    from hydra._internal.utils import create_config_search_path
+    from hydra.core.plugins import Plugins
+    from hydra.core.utils import JobStatus
+    from hydra.types import HydraContext, RunMode
+
+    GlobalHydra.instance().clear()
+    quiet = [f"hydra.sweep.dir='{folder}'", "hydra.output_subdir=null", "hydra/job_logging=none", "hydra/hydra_logging=none"]
+    try:
+        hydra = Hydra.create_main_hydra2("sweep", create_config_search_path(str(CONF)))
+        cfg = hydra.compose_config("sweep", [*launcher, *quiet], run_mode=RunMode.MULTIRUN, with_log_configuration=False)
+        context = HydraContext(hydra.config_loader, Callbacks())
+        made = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=work, config=cfg)
+    except (HydraException, OmegaConfBaseException) as e:
+        name = launcher[0].partition("=")[2]
+        if "Could not find 'hydra/launcher" in str(e):
+            extra = {"joblib": "sweep", "ray": "ray"}.get(name, "slurm" if name.startswith("submitit") else "sweep")
+            raise ConfigError(f"hydra/launcher={name} is not installed: pip install -c constraints.txt -e '.[agent,{extra}]'") from None
+        raise ConfigError(" ".join(str(e).split())) from None
+    returned = made.launch([[f"+job={k}"] for k in range(1, count + 1)], initial_job_idx=0)
+    return [r.return_value if r.status is JobStatus.COMPLETED else r._return_value for r in returned]
 
 
 def defaults(name: str) -> dict[str, str]:

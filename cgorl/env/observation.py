@@ -14,28 +14,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgorl.cost.model import Price
-from cgorl.env.nodes import NodeTable
+from cgorl.env.nodes import NodeTable, row_keys
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 
-Y, Q = 9, 6
+Y, Q = 9, 7
 ROLES = 8
 """Places of a match that are told apart; the first is the root, later ones count as the last of these."""
 
 
 class Standing(NamedTuple):
-    """How an episode stands: costs in ms of the first graph, the best and the current one, and the steps left of how many."""
+    """How an episode stands: costs in ms of the first graph, the best and the current one, the steps left of how many.
+
+    `again`: the episode has been at the current graph before.
+    """
 
     initial_ms: float
     best_ms: float
     cost_ms: float
     left: int
     horizon: int
+    again: bool = False
 
 
 class Observation(NamedTuple):
     """Numpy arrays, float32 and int64; `src_E` and `dst_E` are rows, `rule_M` numbers in the rule set, `place_K` rows, `owner_K` matches.
+
+    `key_N` and `key_M` (uint64) stand for a node's operator and features, and for a match's rule and features.
 
     Action `m < M` performs match m, action `M` stops.
     """
@@ -43,11 +49,13 @@ class Observation(NamedTuple):
     ids_N: Any
     op_N: Any
     x_NF: Any
+    key_N: Any
     src_E: Any
     dst_E: Any
     port_E: Any
     rule_M: Any
     y_MY: Any
+    key_M: Any
     place_K: Any
     owner_K: Any
     role_K: Any
@@ -87,14 +95,15 @@ def observe(
     role_K = np.fromiter(chain.from_iterable(f[2] for f in facts), np.int64, total)
     if (place_K < 0).any():  # a matched constant has no row
         owner_K, role_K, place_K = (a[place_K >= 0] for a in (owner_K, role_K, place_K))
+    rule_M = np.fromiter((f[0] for f in facts), np.int64, count)
     return Observation(
-        *(table.ids_N, table.op_N, table.x_NF, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
-        *(np.fromiter((f[0] for f in facts), np.int64, count), y_MY, place_K, owner_K, role_K),
+        *(table.ids_N, table.op_N, table.x_NF, table.key_N, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
+        *(rule_M, y_MY, row_keys(rule_M, y_MY), place_K, owner_K, role_K),
         np.array(
             [
                 *(10 * (standing.cost_ms / initial - 1), 10 * (standing.best_ms / initial - 1)),
                 *(standing.left / max(1, standing.horizon), math.log1p(standing.left) / 5),
-                *(math.log2(1 + len(table.ids_N)) / 10, math.log2(1 + count) / 10),
+                *(math.log2(1 + len(table.ids_N)) / 10, math.log2(1 + count) / 10, float(standing.again)),
             ],
             np.float32,
         ),

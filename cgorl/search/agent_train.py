@@ -12,6 +12,7 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.agent import no_checkpoint, positive
 from cgorl.search.course import Course, anytime
+from cgorl.search.inference import reach
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 from cgorl.search.state import State
 
@@ -25,7 +26,7 @@ KINDS = ("icm", "none", "count")
 class AgentTrain:
     """PPO from nothing on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
 
-    Episodes have at most `horizon` steps; null: twice as many as matches gain at the start, at least 16.
+    Episodes have at most `horizon` steps; null: as of `Inference`.
     """
 
     curiosity: str = "icm"
@@ -93,9 +94,8 @@ class AgentTrain:
 
         budget = meter.budget
         # greed is not tried for the horizon: the budget would have to pay for it
-        gaining = sum(1 for m in course.start.prices if course.start.gain(m) > 0)
-        start = Start.of(graph, rules, cost, gaining)
-        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon), tell) for _ in range(self.envs)]
+        start = Start.of(graph, rules, cost, 0)
+        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon or reach(course.start)), tell) for _ in range(self.envs)]
         policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:

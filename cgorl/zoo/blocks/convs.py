@@ -85,3 +85,21 @@ def pointwise_mlp(s: Sketch) -> Value:
     """Two 1x1 convolutions without bias and an activation between: PointNet's shared MLP, MetaFormer's channel mixer."""
     x = s.apply("Relu", s.conv(s.input(2, 8, 7, 7), 12, bias=False))
     return s.conv(x, 8, bias=False)
+
+
+def narrow_separable(s: Sketch) -> Value:
+    """A separable convolution of few channels behind a relu: NASNet's first cells, with 11 and 22 channels."""
+    x = s.apply("Relu", s.conv(s.input(2, 8, 12, 12), 11))
+    return s.apply("Relu", s.conv(s.conv(x, 11, 5, group=11, bias=False), 11))
+
+
+def narrow_bottleneck(s: Sketch) -> Value:
+    """1x1, depthwise, 1x1 convolutions of few channels with nothing between: small linear bottlenecks found by search."""
+    x = s.conv(s.input(2, 8, 12, 12), 10)
+    return s.apply("Relu", s.conv(s.conv(x, 10, 3, group=10), 8))
+
+
+def lenet_pool(s: Sketch) -> Value:
+    """A convolution, relu, average pool: LeNet-5 with relus."""
+    x = s.apply("Relu", s.conv(s.input(2, 1, 16, 16), 6, 5))
+    return s.conv(s.apply("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2]), 16, 5)

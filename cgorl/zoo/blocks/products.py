@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from onnx import TensorProto
+
 from cgorl.zoo.blocks.sketch import Sketch
 from cgorl.zoo.builder import Value
 
@@ -92,3 +95,21 @@ def shared_tower(s: Sketch) -> Value:
     """One weight on query and document, stacked as rows: two-tower retrieval, contrastive learning."""
     weight = s.normal(16, 12, std=0.25)
     return s.apply("Tanh", s.concat(*(s.apply("MatMul", s.input(3, 16), weight) for _ in range(2)), axis=0))
+
+
+def onehot_embedding(s: Sketch) -> Value:
+    """A table looked up by a one-hot code and a product: jax.nn.one_hot and tf.one_hot in front of a dense layer."""
+    x = s.apply("Unsqueeze", s.input(2, 6, dtype=TensorProto.INT64), [2])
+    code = s.apply("Cast", s.apply("Equal", x, np.arange(9).reshape(1, 1, 9)), to=TensorProto.FLOAT)
+    return s.apply("Relu", s.matmul(code, 16))
+
+
+def sum_of_frames(s: Sketch) -> Value:
+    """Features summed over the frames: statistics pooling of speaker embeddings, bags of words."""
+    return s.matmul(s.apply("ReduceSum", s.apply("Relu", s.matmul(s.input(2, 12, 8), 16)), [1], keepdims=0), 6)
+
+
+def sum_of_frames_kept(s: Sketch) -> Value:
+    """The same with the axis kept, so that each frame is divided by the sum: normalized attention over frames."""
+    x = s.apply("Exp", s.matmul(s.input(2, 12, 8), 16))
+    return s.apply("Div", x, s.apply("ReduceSum", x, [1], keepdims=1))
