@@ -54,8 +54,7 @@ def shares(
                 break
             graph, _, lost = without(start, trace, {k})
             if lost:
-                rests = "the next rewrite rests" if len(lost) == 1 else f"{len(lost)} rewrites rest"
-                found[k] = Share(None, f"{rests} on it")
+                found[k] = Share(None, "other rewrites rest on it" if len(lost) > 1 else "another rests on it")
                 continue
             try:
                 runs[str(k)] = runner(fold_rewrites(graph), feeds, folder / f"without {k}.onnx", level)

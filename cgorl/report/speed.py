@@ -42,5 +42,5 @@ def measured_share(found: Share | None) -> str:
     if found is None:
         return "not measured"
     if found.share is None:
-        return f"not measured: {found.why}"
+        return found.why
     return f"{100 * found.share.middle:.2f} % ({100 * found.share.low:.2f} to {100 * found.share.high:.2f})"
