@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome, Status
 from cgorl.report.ledger import ledger, summary
 from cgorl.report.screen import lines
-from cgorl.report.speed import measured_share
+from cgorl.report.speed import measured_share, speed
 from cgorl.search.greedy import Greedy
 from cgorl.search.searcher import Budget
 from tests.cost.test_roofline import taso
@@ -147,6 +148,17 @@ def test_an_interrupt_does_not_lose_the_job(monkeypatch: pytest.MonkeyPatch, whe
         assert done.gate is not None and done.gate.why == "interrupted before 'without neg-neg' was proven"
     assert done.graph is done.original and done.status is Status.UNCHANGED and not done.trace
     assert any("interrupted" in line for line in lines(done)) and json.dumps(summary(done))
+
+
+def test_what_is_said_of_a_search_that_was_cut_off_and_of_a_gate_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, _ = judged(monkeypatch, ORIGINAL)
+    assert done.gate is not None
+    assert "optimal for these rules on this target; the original" in speed(done, done.gate)[0]
+    cut = replace(done, status=Status.UNCHANGED, search={**done.search, "stopped": "seconds"})
+    assert "this target, as far as the search came (seconds); the original" in speed(cut, done.gate)[0]
+    stopped = replace(done.gate, why="interrupted after 20 rounds")
+    assert "in what was measured; the original graph is kept" in speed(cut, stopped)[0] and stopped.why in speed(cut, stopped)
+    assert "0 of the 2 rewrites that the search found are kept" in "\n".join(speed(done, done.gate))
 
 
 # ---------------------------------------------------------------- what is asked for
