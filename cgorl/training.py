@@ -17,6 +17,7 @@ from cgorl.agent.ppo import PPO, Learner
 from cgorl.env.rewrite import Episodes, Move, RewriteEnv, Start
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import save
+from cgorl.ir.seldom import seldom_collected
 from cgorl.ir.simplify import simplify
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step, to_json
@@ -129,7 +130,8 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
     try:
         try:
             while learner.updates < learner.args.num_updates:
-                metrics = learner.update()
+                with seldom_collected():
+                    metrics = learner.update()
                 seconds, share = time.monotonic() - begun, _share(made)
                 spent = {k: v + metrics[f"time/{k}"] for k, v in spent.items()}
                 if tracker is not None and folder is not None:
