@@ -237,8 +237,10 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     from cgorl import config
 
     config.experiment(name, overrides)
-    if name == "thesis_main":
-        return _thesis(overrides, console)
+    if name in ("thesis_main", "optimum"):
+        return _thesis(name, overrides, console)
+    if name in ("curiosity", "transfer"):
+        raise config.ConfigError(f"experiment={name} trains: scripts/sweep.py runs it")
     from cgorl.evaluation.landscape import explore, landscape
     from cgorl.report import tables
 
@@ -253,17 +255,17 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     return ERROR if table["error"].notna().any() else 0
 
 
-def _thesis(overrides: list[str], console: Any) -> int:
+def _thesis(name: str, overrides: list[str], console: Any) -> int:
     from cgorl.evaluation.thesis import explore, thesis
     from cgorl.report import tables
 
-    what = thesis(overrides)
+    what = thesis(name, overrides)
     with tables.Board(console, len(what.runs)) as board:
         try:
             table = explore(what, _listening(board), board.say)
         except KeyboardInterrupt:
             return _say(f"interrupted; what was done is in {what.keys['output']}", INTERRUPTED)
-    console.print(f"written   {what.keys['output']}/thesis_main.csv, thesis_main.md", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"written   {what.keys['output']}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
     return ERROR if table["error"].notna().any() else 0
 
 
@@ -305,6 +307,8 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl import sweep
     from cgorl.report import trained
 
+    if chosen := [w.partition("=")[2] for w in words if w.startswith("experiment=")]:
+        return _study(chosen[-1], [w for w in words if not w.startswith("experiment=")])
     launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
     jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
@@ -317,6 +321,21 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     if any(d.error == "interrupted" for d in done):
         return INTERRUPTED
     return ERROR if any(d.error for d in done) else 0
+
+
+def _study(name: str, overrides: list[str]) -> int:
+    from rich.console import Console
+
+    from cgorl import studies
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    study = studies.study(name, overrides)
+    try:
+        failed = study.run(lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True))
+    except KeyboardInterrupt:
+        return _say(f"interrupted; what was done is in {study.output}", INTERRUPTED)
+    console.print(f"written   {study.output}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
+    return ERROR if failed else 0
 
 
 def _listening(board: Any) -> Any:
