@@ -73,7 +73,7 @@ def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, A
             OmegaConf.resolve(memo[name, *plain])
         cfg: DictConfig = deepcopy(memo[name, *plain])
         for key, given in found.items():
-            OmegaConf.update(cfg, key, given, force_add=key in _OPEN)
+            OmegaConf.update(cfg, key, given, merge=False, force_add=key in _OPEN)  # a mapping takes the place of the one there
     except (HydraException, OmegaConfBaseException, ValueError) as e:  # hydra raises a bare ValueError for a group that is null
         raise ConfigError(_sentence(name, e)) from None
     for key in map(str, cfg):

@@ -52,9 +52,8 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     code, out, err = run(capsys, *REPVGG)
     assert (code, err) == (0, "") and "all steps trained: 48 steps" in out and "% saved" in out
     where = folder()
-    assert {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt", "summary.json", "trace.json"} == {
-        p.name for p in where.iterdir()
-    }
+    pictures, files = {"before.svg", "best.svg"}, {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt"}
+    assert {p.name for p in where.iterdir()} == {*pictures, *files, "summary.json", "trace.json"}
     told = lines(where)
     assert [t["global_step"] for t in told] == [16, 32, 48] and "losses/approx_kl" in told[0] and told[0]["rules"]
     row = json.loads((where / "summary.json").read_text())["graphs"][0]

@@ -14,7 +14,7 @@ from cgorl.cost.model import CostModel
 from cgorl.env.nodes import NodeTable
 from cgorl.env.observation import Observation, Standing, observe
 from cgorl.env.passed import Passed
-from cgorl.env.undo import undoes
+from cgorl.env.undo import offered
 from cgorl.ir.graph import Graph
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
@@ -172,9 +172,9 @@ class _Walk:
         state = (child or view.state.step(match)).expand(self.meter)
         self.course.offer(state)
         table = view.table.after(state.graph, touched_by(view.state.graph, state.graph, match.edit))
-        offered = tuple(m for m in state.prices if not undoes(m, match, view.state, state))
         passed = Passed(state.graph, state.cost_ms, table.kinds, view.passed)
-        made = self._known[key] = self._view(state, table, offered, min(view.best_ms, state.cost_ms), passed, view.steps + 1)
+        left = offered(state, match, view.state)
+        made = self._known[key] = self._view(state, table, left, min(view.best_ms, state.cost_ms), passed, view.steps + 1)
         if len(self._known) > _REMEMBERED:
             self._scores.pop(self._known.popitem(last=False)[1].number, None)
         return made

@@ -31,7 +31,7 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
     seen: set[str] = set()
     right = config.experiment
     monkeypatch.setattr(config, "experiment", lambda *words: (Watched(right(*words)[0], seen), right(*words)[1]))
-    what = thesis([TINY, *FEW, "output=kept"])
+    what = thesis("thesis_main", [TINY, *FEW, "output=kept"])
     ran: list[str] = []
     table = explore(what, Listening(begin=lambda job: ran.append(job.words)))
     assert set(keys(CONF / "experiment" / "thesis_main.yaml")) <= seen
@@ -56,7 +56,7 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
 )
 def test_mistakes_are_named(argv: list[str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        thesis(argv)
+        thesis("thesis_main", argv)
     assert cli.evaluate(["experiment=thesis_main", *argv], "") == 1
 
 
