@@ -27,7 +27,7 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 _PATHS = ("model", "output", "runs", "resume")
 _OPEN = ("dims", "zoo")
 _EXPERIMENT = "experiment"
-_NEEDED = {"optimize": ("model",), "evaluate": ("model",), "train": ("model",), "sweep": ("model",)}
+_NEEDED = {"optimize": ("model",), "evaluate": ("model",)}
 
 
 class ConfigError(ValueError):
@@ -73,7 +73,7 @@ def load_config(name: str, overrides: Sequence[str] = (), values: Mapping[str, A
             OmegaConf.resolve(memo[name, *plain])
         cfg: DictConfig = deepcopy(memo[name, *plain])
         for key, given in found.items():
-            OmegaConf.update(cfg, key, given, force_add=key in _OPEN)
+            OmegaConf.update(cfg, key, given, merge=False, force_add=key in _OPEN)  # a mapping takes the place of the one there
     except (HydraException, OmegaConfBaseException, ValueError) as e:  # hydra raises a bare ValueError for a group that is null
         raise ConfigError(_sentence(name, e)) from None
     for key in map(str, cfg):
@@ -108,6 +108,36 @@ def several(key: str, value: str) -> Iterator[str]:
         yield from parsed.sweep_string_iterator()
 
 
+def launch(launcher: Sequence[str], work: Callable[[Any], Any], count: int, folder: Path) -> list[Any]:
+    """What `work` returns for a configuration with `job=1` to `job=count`, run by a launcher of Hydra's; an exception where it raised.
+
+    `launcher` are the overrides that choose and set it, as `hydra/launcher=joblib hydra.launcher.n_jobs=2`; Hydra's own notes
+    go to `folder`. Raises ConfigError where there is no such launcher.
+    """
+    from hydra._internal.callbacks import Callbacks
+    from hydra._internal.hydra import Hydra
+    from hydra._internal.utils import create_config_search_path
+    from hydra.core.plugins import Plugins
+    from hydra.core.utils import JobStatus
+    from hydra.types import HydraContext, RunMode
+
+    GlobalHydra.instance().clear()
+    quiet = [f"hydra.sweep.dir='{folder}'", "hydra.output_subdir=null", "hydra/job_logging=none", "hydra/hydra_logging=none"]
+    try:
+        hydra = Hydra.create_main_hydra2("sweep", create_config_search_path(str(CONF)))
+        cfg = hydra.compose_config("sweep", [*launcher, *quiet], run_mode=RunMode.MULTIRUN, with_log_configuration=False)
+        context = HydraContext(hydra.config_loader, Callbacks())
+        made = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=work, config=cfg)
+    except (HydraException, OmegaConfBaseException) as e:
+        name = launcher[0].partition("=")[2]
+        if "Could not find 'hydra/launcher" in str(e):
+            extra = {"joblib": "sweep", "ray": "ray"}.get(name, "slurm" if name.startswith("submitit") else "sweep")
+            raise ConfigError(f"hydra/launcher={name} is not installed: pip install -c constraints.txt -e '.[agent,{extra}]'") from None
+        raise ConfigError(" ".join(str(e).split())) from None
+    returned = made.launch([[f"+job={k}"] for k in range(1, count + 1)], initial_job_idx=0)
+    return [r.return_value if r.status is JobStatus.COMPLETED else r._return_value for r in returned]
+
+
 def defaults(name: str) -> dict[str, str]:
     """The choice of each group that `conf/<name>.yaml` makes by itself."""
     listed = plain(OmegaConf.load(CONF / f"{name}.yaml"))["defaults"]
@@ -136,11 +166,11 @@ def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], l
         if key.partition(".")[0] not in own:
             left.append(text)
             continue
-        if OmegaConf.select(own, key) is None:
-            group, _, inner = key.partition(".")
-            known = OmegaConf.select(own, group)
+        above, _, inner = key.rpartition(".")
+        known = OmegaConf.select(own, above) if above else own
+        if not isinstance(known, DictConfig) or inner not in known:
             near = difflib.get_close_matches(inner, map(str, known), 1) if isinstance(known, DictConfig) else []
-            raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{group}.{near[0]}'?" if near else ""))
+            raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{above}.{near[0]}'?" if near else ""))
         OmegaConf.update(own, key, _literal(value) if key in _PATHS else _value(text, value))
     return plain(own), left
 
@@ -174,6 +204,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "prove": ("true or false", lambda v: isinstance(v, bool)),
     "gate": ("true, false or auto", lambda v: isinstance(v, bool) or v == "auto"),
     "gate_seconds": ("a number of at least 0", _number),
+    "ledger_seconds": ("a number of at least 0", _number),
     "seed": ("a whole number of at least 0", _whole(0)),
     "checkpoint": ("the name of a file, or null", _or_null(lambda v: isinstance(v, str))),
     "versus": ("the name of a search, or null", _or_null(lambda v: isinstance(v, str))),

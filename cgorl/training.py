@@ -17,12 +17,15 @@ from cgorl.agent.ppo import PPO, Learner
 from cgorl.env.rewrite import Episodes, Move, RewriteEnv, Start
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import save
+from cgorl.ir.seldom import seldom_collected
 from cgorl.ir.simplify import simplify
+from cgorl.report.drawing import drawing
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step, to_json
 from cgorl.tracking import Tracker, Wandb, WandbRun
+from cgorl.zoo.families import Families, label
 
-CHECKPOINT = "checkpoint.pt"
+CHECKPOINT, POLICY = "checkpoint.pt", "policy.pt"
 
 
 class TrainError(ValueError):
@@ -65,6 +68,8 @@ class Parts(NamedTuple):
     starts: list[Start]
     best: Best
     learner: Learner
+    drawn: frozenset[str]
+    """The names of graphs that families gave: models are not kept of them."""
 
 
 def parts(cfg: Any) -> Parts:
@@ -75,10 +80,10 @@ def parts(cfg: Any) -> Parts:
     args: PPO = config.build(cfg.ppo)
     episodes: Episodes = config.build(cfg.env)
     curiosity: Curiosity | None = config.build(cfg.icm) or None
-    names = list(dict.fromkeys([options["model"], *options["models"]]))
     graphs: dict[str, Graph] = {}
-    for name in names:
-        model = pipeline.load_model(name, options["zoo"] if name == options["model"] else {})
+    named = _named(cfg, options)
+    for name, (what, zoo) in named.items():
+        model = pipeline.load_model(what, zoo)
         pipeline.check_model(model, options["dims"])
         graphs[name] = simplify(model).graph if options["simplify"] else model
     policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
@@ -91,7 +96,20 @@ def parts(cfg: Any) -> Parts:
         curiosity.begin(rules, policy.rules.known, options["seed"])
     best = Best()
     envs = [RewriteEnv(starts, episodes, best) for _ in range(args.num_envs)]
-    return Parts(graphs, rules, starts, best, Learner(args, policy, envs, curiosity, options["seed"]))
+    drawn = frozenset(n for n, (what, _) in named.items() if n != what)
+    return Parts(graphs, rules, starts, best, Learner(args, policy, envs, curiosity, options["seed"]), drawn)
+
+
+def _named(cfg: Any, options: Mapping[str, Any]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """What to train on: for each name that is told, the model and its parameters of the zoo."""
+    names = list(dict.fromkeys([*([options["model"]] if options["model"] else []), *options["models"]]))
+    found: dict[str, tuple[str, Mapping[str, Any]]] = {n: (n, options["zoo"] if n == options["model"] else {}) for n in names}
+    families: Families | None = config.build(cfg.families) or None
+    for name, parameters in families.drawn(options["seed"]) if families else []:
+        found[label(name, parameters)] = name, parameters
+    if not found:
+        raise TrainError("there is nothing to train on: model=..., models=[...] or families=... must be given")
+    return found
 
 
 def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, group: str | None = None) -> Trained:
@@ -113,7 +131,8 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
     try:
         try:
             while learner.updates < learner.args.num_updates:
-                metrics = learner.update()
+                with seldom_collected():
+                    metrics = learner.update()
                 seconds, share = time.monotonic() - begun, _share(made)
                 spent = {k: v + metrics[f"time/{k}"] for k, v in spent.items()}
                 if tracker is not None and folder is not None:
@@ -132,7 +151,7 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
         rows = [_row(name, made.starts[k], made.best.found[k]) for k, name in enumerate(made.graphs) if k in made.best.found]
         done = Trained(tuple(rows), stopped, learner.global_step, time.monotonic() - begun, spent)
         if tracker is not None:
-            _keep(made, done, tracker, wandb)
+            _keep(made, done, tracker, wandb, options)
         code = 0
         return done
     finally:
@@ -168,8 +187,9 @@ def _row(name: str, start: Start, found: Found) -> dict[str, Any]:
     return {"model": name, "first_ms": first, "best_ms": found.cost_ms, "rewrites": len(found.path), "greedy_rewrites": start.greedy}
 
 
-def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None) -> None:
-    files: list[Path] = [tracker.folder / CHECKPOINT] if (tracker.folder / CHECKPOINT).is_file() else []
+def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None, options: Mapping[str, Any]) -> None:
+    checkpoint.save(tracker.folder / POLICY, made.learner, None, made.rules, options)
+    files: list[Path] = [p for n in (CHECKPOINT, POLICY) if (p := tracker.folder / n).is_file()]
     for k, name in enumerate(made.graphs):
         if k not in made.best.found:
             continue
@@ -177,7 +197,11 @@ def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None) 
         trace = to_json(first.graph, found.graph, _steps(first.graph, first.cost_ms, found.path), made.rules)
         stem = "" if len(made.graphs) == 1 else f"_{k + 1}"
         files.append(tracker.write(f"trace{stem}.json", trace))
-        files += save(found.graph, tracker.folder / f"best{stem}.onnx")
+        if name not in made.drawn:
+            files += save(found.graph, tracker.folder / f"best{stem}.onnx")
+            new, gone = (set(a.nodes) - set(b.nodes) for a, b in ((found.graph, first.graph), (first.graph, found.graph)))
+            files.append(tracker.write(f"before{stem}.svg", drawing(first.graph, f"{name} before", gone)))
+            files.append(tracker.write(f"best{stem}.svg", drawing(found.graph, f"{name}, the best", new)))
         if wandb is not None:
             rows = [[s["rule"], str(s["names"]), s["before_ms"], s["after_ms"]] for s in trace["steps"]]
             wandb.table(f"rewrites/{name}", ["rule", "nodes", "before_ms", "after_ms"], rows)

@@ -52,7 +52,8 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     code, out, err = run(capsys, *REPVGG)
     assert (code, err) == (0, "") and "all steps trained: 48 steps" in out and "% saved" in out
     where = folder()
-    assert {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "summary.json", "trace.json"} == {p.name for p in where.iterdir()}
+    pictures, files = {"before.svg", "best.svg"}, {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt"}
+    assert {p.name for p in where.iterdir()} == {*pictures, *files, "summary.json", "trace.json"}
     told = lines(where)
     assert [t["global_step"] for t in told] == [16, 32, 48] and "losses/approx_kl" in told[0] and told[0]["rules"]
     row = json.loads((where / "summary.json").read_text())["graphs"][0]
@@ -107,7 +108,7 @@ def test_several_graphs_in_one_training(capsys: pytest.CaptureFixture[str]) -> N
         ([*REPVGG, "resume=no.pt"], "there is no checkpoint 'no.pt'"),
         ([*REPVGG, "rules=none"], "no rule matches in 'repvgg_a0': there is nothing to learn"),
         ([*REPVGG, "search=greedy"], "no key 'search'"),
-        (["model="], "'model' must be given"),
+        (["model="], "there is nothing to train on"),
         (["model=no_such"], "no_such"),
     ],
 )
@@ -217,3 +218,27 @@ def test_online_needs_a_login(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setenv("NETRC", str(tmp_path / "none"))
     code, _, err = run(capsys, *REPVGG[:-1], "tracking=online")
     assert code == 1 and "tracking=online needs a login" in err and err.count("\n") == 1
+
+
+def test_a_sweep_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    code = cli.sweep([*SWEPT, "icm.beta=0.1,7", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"], "help")
+    out = capsys.readouterr().out
+    assert code == 1 and "failed: 1 of 2 jobs" in out and "icm.beta must be" in out and "2 jobs by hydra/launcher=joblib" in out
+    assert sum((p / "checkpoint.pt").is_file() for p in Path("runs/train").iterdir()) == 1
+
+
+@pytest.mark.parametrize(("launcher", "plugin"), [("ray", "hydra_ray_launcher"), ("submitit_local", "hydra_submitit_launcher")])
+@pytest.mark.slow
+def test_a_sweep_by_ray_or_as_slurm_would(launcher: str, plugin: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip(f"hydra_plugins.{plugin}", reason=f"{plugin} is not installed")
+    more = ["hydra.launcher.ray.init.num_cpus=2"] if launcher == "ray" else []
+    assert cli.sweep([*SWEPT, "seed=1,2", f"hydra/launcher={launcher}", *more], "help") == 0
+    assert "failed" not in capsys.readouterr().out
+
+
+def test_a_launcher_that_is_not_there_says_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
+    if find_spec("hydra_plugins.hydra_ray_launcher") is not None:
+        pytest.skip("hydra-ray-launcher is installed")
+    assert cli.sweep([*SWEPT, "hydra/launcher=ray"], "help") == 1
+    assert "hydra/launcher=ray is not installed: pip install" in capsys.readouterr().err

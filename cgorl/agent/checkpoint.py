@@ -23,8 +23,8 @@ class AgentError(ValueError):
     """A checkpoint that cannot be read or written, or does not fit; the message names the file."""
 
 
-def save(path: Path, learner: Learner, best: Best, rules: RuleSet, config: Mapping[str, Any]) -> None:
-    """Writes the file, whole or not at all. Raises AgentError."""
+def save(path: Path, learner: Learner, best: Best | None, rules: RuleSet, config: Mapping[str, Any]) -> None:
+    """Writes the file, whole or not at all; without `best` the policy alone: to search with, not to go on from. Raises AgentError."""
     encoder = learner.policy.encoder
     told = {
         "form": FORM,
@@ -32,8 +32,8 @@ def save(path: Path, learner: Learner, best: Best, rules: RuleSet, config: Mappi
         "rules": dict(learner.policy.rules.known),
         "rules_digest": rules.digest,
         "encoder": {"kind": encoder.kind, "hidden": encoder.hidden, "layers": encoder.layers},
-        "learner": learner.state(),
-        "best": best.state(),
+        "learner": learner.state() if best else {"policy": learner.policy.state_dict()},
+        "best": best.state() if best else {},
     }
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cgorl.agent.batch import batch, pooled, segment_log_softmax
+from cgorl.agent.batch import batch, distinct_matches, means, nodes, places, pooled, segment_log_softmax
 from cgorl.agent.encoder import Encoder
 from cgorl.agent.policy import RuleVectors
 from cgorl.agent.rollout import Rollout, Taken
@@ -85,25 +85,25 @@ class Module(nn.Module):
 
     def forward(self, steps: Sequence[Taken]) -> Insight:
         """What it makes of steps that are rewrites."""
-        b, a, count = batch([s.seen for s in steps]), batch([s.after for s in steps]), len(steps)
-        before_NH, after_NH = self.norm(self.encoder(b)), self.norm(self.encoder(a))
-        was = [s.seen.rows(s.touched[0]) for s in steps]
-        is_now = [s.after.rows(s.touched[1]) for s in steps]
-        change_XH = _mean(after_NH, a.graph_N, is_now) - _mean(before_NH, b.graph_N, was)
-        matches = b.rule_M.shape[0]
-        place_MH = pooled(before_NH, b.place_K, b.owner_K, matches) + pooled(self.role.weight, b.role_K, b.owner_K, matches)
-        action_MH = place_MH + self.rules().index_select(0, b.rule_M)
+        b, count = batch([s.seen for s in steps]), len(steps)
+        # all graphs at once: before and after a rewrite most nodes are the same
+        e = self.encoder(nodes([*(s.seen for s in steps), *(s.after for s in steps)]))
+        h_UH = self.norm(e.h_UH)
+        graphs = [*((s.seen, s.touched[0]) for s in steps), *((s.after, s.touched[1]) for s in steps)]
+        first = np.cumsum([0, *(len(o.ids_N) for o, _ in graphs)])
+        rows = [o.rows(ids) + f for (o, ids), f in zip(graphs, first, strict=False)]
+        touched_2XH = means(h_UH, e.of_N[torch.from_numpy(np.concatenate(rows))], torch.tensor([len(r) for r in rows]))
+        change_XH = touched_2XH[count:] - touched_2XH[:count]
+        rows_U, of_M = distinct_matches(b, e.key_N)
+        place_K, owner_K, role_K = (torch.from_numpy(x) for x in places(b, rows_U))
+        at_UH = pooled(h_UH, e.of_N[place_K], owner_K, len(rows_U)) + pooled(self.role.weight, role_K, owner_K, len(rows_U))
+        action_UH = at_UH + self.rules().index_select(0, b.rule_M[torch.from_numpy(rows_U)])
+        of_M = torch.from_numpy(of_M)
+        action_MH = action_UH.index_select(0, of_M)
         taken_X = b.first_B + torch.tensor([s.action for s in steps])
-        score_M = (self.tell_match(action_MH) * self.tell_change(change_XH).index_select(0, b.graph_M)).sum(1)
+        score_M = (self.tell_match(action_UH).index_select(0, of_M) * self.tell_change(change_XH).index_select(0, b.graph_M)).sum(1)
         logp_M = segment_log_softmax(score_M, b.graph_M, count)
         return Insight(change_XH, self.foresee(action_MH.index_select(0, taken_X)), logp_M, taken_X, action_MH, b.graph_M)
-
-
-def _mean(h_NH: Any, graph_N: Any, rows: Sequence[Any]) -> Any:
-    """The mean [X, H] over those rows of each graph."""
-    first = np.searchsorted(graph_N.numpy(), np.arange(len(rows)))
-    at = torch.from_numpy(np.concatenate([r + f for r, f in zip(rows, first, strict=True)]).astype(np.int64))
-    return pooled(h_NH, at, torch.from_numpy(np.repeat(np.arange(len(rows)), [len(r) for r in rows])), len(rows))
 
 
 def losses(i: Insight) -> tuple[Any, Any]:

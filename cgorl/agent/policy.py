@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from cgorl.agent.batch import Batch, pooled, segment_log_softmax, segment_mean, segment_sum
-from cgorl.agent.encoder import Encoder
+from cgorl.agent.batch import Batch, distinct_matches, means, places, pooled, segment_log_softmax, segment_mean, segment_sum
+from cgorl.agent.encoder import Encoded, Encoder
 from cgorl.env.observation import ROLES, Q, Y
 from cgorl.env.rule_features import S, rule_digest, rule_features
 from cgorl.rules.rule_set import RuleSet
@@ -72,6 +72,7 @@ class Policy(nn.Module):
         self.facts = nn.Linear(Y, h)
         self.whole = nn.Linear(h + Q, h)
         self.match = nn.Linear(h, h)
+        self.sight = nn.Linear(h, h, bias=False)
         self.score = nn.Linear(h, 1)
         self.stop = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
         self.value = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
@@ -86,11 +87,9 @@ class Policy(nn.Module):
 
     def forward(self, b: Batch) -> Judgement:
         """What it thinks of a batch."""
-        h_NH, count = self.encoder(b), b.rule_M.shape[0]
-        whole_BH = self.whole(torch.cat([segment_mean(h_NH, b.graph_N, b.size), b.g_BQ], 1))
-        place_MH = pooled(self.place(h_NH), b.place_K, b.owner_K, count) + pooled(self.role.weight, b.role_K, b.owner_K, count)
-        seen_MH = place_MH + self.rules().index_select(0, b.rule_M) + self.facts(b.y_MY) + whole_BH.index_select(0, b.graph_M)
-        z_MH = torch.relu(self.match(torch.relu(seen_MH)))
+        seen = self.encoder(b.nodes)
+        whole_BH = self.whole(torch.cat([means(seen.h_UH, seen.of_N, b.nodes_B), b.g_BQ], 1))
+        z_MH = torch.relu(self._local(b, seen) + self.sight(whole_BH).index_select(0, b.graph_M))
         score_M = self.score(z_MH).squeeze(-1)
         # the whole as actions see it: what matches there are on average, and those that would be taken
         chance_M = segment_log_softmax(score_M.detach(), b.graph_M, b.size).exp().unsqueeze(-1)
@@ -103,6 +102,16 @@ class Policy(nn.Module):
             self.value(ctx_BH3).squeeze(-1) * more_B,
             self.curious(ctx_BH3.detach()).squeeze(-1) * more_B,
         )
+
+    def _local(self, b: Batch, seen: Encoded) -> Any:
+        """What matches are by themselves [M, H]: each place, rule and gain that there is, once."""
+        rows_U, of_M = distinct_matches(b, seen.key_N)
+        place_K, owner_K, role_K = (torch.from_numpy(a) for a in places(b, rows_U))
+        count = len(rows_U)
+        rows_U = torch.from_numpy(rows_U)
+        at_UH = pooled(self.place(seen.h_UH), seen.of_N[place_K], owner_K, count) + pooled(self.role.weight, role_K, owner_K, count)
+        known_UH = at_UH + self.rules().index_select(0, b.rule_M[rows_U]) + self.facts(b.y_MY[rows_U])
+        return self.match(torch.relu(known_UH)).index_select(0, torch.from_numpy(of_M))
 
 
 def fresh_policy(rules: RuleSet, seed: int, make: Callable[[], Encoder]) -> Policy:

@@ -78,6 +78,7 @@ class Learner:
         torch.set_num_threads(1)  # the tensors are small: a second thread waits more than it works, and much more under load
         self.args, self.policy, self.envs, self.curiosity = args, policy, envs, curiosity
         self.optimizer = torch.optim.Adam(policy.parameters(), lr=args.learning_rate, eps=1e-5)
+        self._own = [p for name, p in policy.named_parameters() if not name.startswith("curious.")]
         self.generator = torch.Generator().manual_seed(seed)
         self.shuffle = np.random.default_rng(seed)
         self.scale, self.curious_scale = (ReturnScale(len(envs), args.gamma) for _ in range(2))
@@ -96,13 +97,13 @@ class Learner:
         metrics: dict[str, Any] = {}
 
         ends = (r.terminated_TE, r.done_TE, args.gamma, args.gae_lambda)
-        reward_TE = self.scale(r.reward_TE, r.done_TE)
+        reward_TE = self.scale(r.reward_TE, r.done_TE, r.start_TE)
         adv_TE = advantages(reward_TE, r.value_TE, r.next_TE, *ends)
         returns_B = torch.from_numpy((adv_TE + r.value_TE).reshape(-1)).float()
         curious_returns_B = torch.zeros_like(returns_B)
         if self.curiosity is not None:  # the first hook: what it pays
             bonus_TE = self.curiosity.bonus(r)
-            paid_TE = self.curious_scale(bonus_TE, r.done_TE) if bonus_TE.any() else bonus_TE
+            paid_TE = self.curious_scale(bonus_TE, r.done_TE, r.start_TE) if bonus_TE.any() else bonus_TE
             paid_TE = paid_TE * self.curiosity.eta  # rewards have deviation 1 by now, and a bonus counts eta as much
             curious_TE = advantages(paid_TE, r.curious_TE, r.curious_next_TE, *ends)
             curious_returns_B = torch.from_numpy((curious_TE + r.curious_TE).reshape(-1)).float()
@@ -138,7 +139,9 @@ class Learner:
                     loss = loss + args.vf_coef * 0.5 * (j.curious_B - curious_returns_B[mb]).square().mean()
                 self.optimizer.zero_grad()
                 loss.backward()
-                norm = nn.utils.clip_grad_norm_(self.policy.parameters(), args.max_grad_norm)
+                norm = nn.utils.clip_grad_norm_(self._own, args.max_grad_norm)
+                if self.curiosity is not None:  # by itself: even gradients of 0 would round the norm of the others another way
+                    nn.utils.clip_grad_norm_(self.policy.curious.parameters(), args.max_grad_norm)
                 self.optimizer.step()
                 with torch.no_grad():
                     kls.append(float(((ratio - 1) - logratio).mean()))

@@ -35,7 +35,7 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class Rollout:
-    """Arrays [T, E] of float64 and bool, and the steps in the same order; `next_TE` values what was really seen after."""
+    """Arrays [T, E], and the steps in the same order; `next_TE` values what was really seen after, `start_TE` are numbers of graphs."""
 
     taken: list[list[Taken]]
     logp_TE: Any
@@ -46,6 +46,7 @@ class Rollout:
     reward_TE: Any
     terminated_TE: Any
     done_TE: Any
+    start_TE: Any
     episodes: list[dict[str, Any]]
     rules: dict[str, int] = field(default_factory=dict)
     act_seconds: float = 0.0
@@ -68,6 +69,7 @@ def collect(
     """`steps` steps of each environment, fewer once there is `enough`; episodes go on from where they are, and begin anew at ends."""
     taken: list[list[Taken]] = []
     numbers: list[Any] = []
+    starts: list[list[int]] = []
     rewards: list[Any] = []
     episodes: list[dict[str, Any]] = []
     rules: dict[str, int] = {}
@@ -85,11 +87,12 @@ def collect(
         act, clock = act + time.perf_counter() - clock, time.perf_counter()
         row: list[Taken] = []
         results = []
+        starts.append([env.start for env in envs])
         for e, env in enumerate(envs):
             after, reward, ended, cut, info = env.step(actions[e])
             stopped = actions[e] == seen[e].actions - 1
             touched = (frozenset(), frozenset()) if stopped else env.touched
-            row.append(Taken(seen[e], actions[e], after, touched, env.visits if count_visits and not stopped else 0))
+            row.append(Taken(seen[e], actions[e], after, touched, env.passed.visits if count_visits and not stopped else 0))
             results.append((reward, float(ended), float(ended or cut)))
             if info["rule"] is not None:
                 rules[info["rule"]] = rules.get(info["rule"], 0) + 1
@@ -115,7 +118,7 @@ def collect(
         next_TE[t, e], curious_next_TE[t, e] = float(cut.value_B[k]), float(cut.curious_B[k])
     return Rollout(
         *(taken, logp_TE, value_TE, next_TE, curious_TE, curious_next_TE, reward_TE, terminated_TE.astype(bool), done_TE.astype(bool)),
-        *(episodes, rules, act, env_time),
+        *(np.array(starts), episodes, rules, act, env_time),
     )
 
 
@@ -129,32 +132,37 @@ def advantages(reward_TE: Any, value_TE: Any, next_TE: Any, terminated_TE: Any, 
 
 
 class ReturnScale:
-    """The running deviation of returns, by which rewards are divided (CleanRL's and OpenAI's NormalizeReward)."""
+    """The running deviation of returns, by which rewards are divided (CleanRL's and OpenAI's NormalizeReward).
+
+    Each graph has its own: what is much on one is little on another, and both are to be learnt.
+    """
 
     def __init__(self, envs: int, gamma: float) -> None:
         """For so many environments."""
         self.gamma, self.return_E = gamma, np.zeros(envs)
-        self.mean, self.var, self.count = 0.0, 1.0, 1e-4
+        self._known: dict[int, tuple[float, float, float]] = {}  # graph -> mean, variance, count
 
-    def __call__(self, reward_TE: Any, done_TE: Any) -> Any:
-        """The rewards scaled, after having learnt from them."""
-        seen = []
-        for reward_E, done_E in zip(reward_TE, done_TE, strict=True):
-            self.return_E = self.return_E * self.gamma + reward_E
-            seen.append(self.return_E)
-            self.return_E = self.return_E * ~done_E
-        x = np.concatenate(seen)
-        total = self.count + len(x)
-        delta = float(x.mean()) - self.mean
-        square = self.var * self.count + float(x.var()) * len(x) + delta**2 * self.count * len(x) / total
-        self.mean, self.var, self.count = self.mean + delta * len(x) / total, square / total, total
-        return reward_TE / np.sqrt(self.var + 1e-8)
+    def __call__(self, reward_TE: Any, done_TE: Any, start_TE: Any) -> Any:
+        """The rewards scaled, after having learnt from them; `start_TE` says on which graph each was earned."""
+        seen = np.empty_like(reward_TE)
+        for t in range(len(reward_TE)):
+            seen[t] = self.return_E = self.return_E * self.gamma + reward_TE[t]
+            self.return_E = self.return_E * ~done_TE[t]
+        scaled = np.empty_like(reward_TE)
+        for k in np.unique(start_TE).tolist():
+            at = start_TE == k
+            x = seen[at]
+            mean, var, count = self._known.get(k, (0.0, 1.0, 1e-4))
+            total, delta = count + len(x), float(x.mean()) - mean
+            square = var * count + float(x.var()) * len(x) + delta**2 * count * len(x) / total
+            self._known[k] = mean + delta * len(x) / total, square / total, total
+            scaled[at] = reward_TE[at] / np.sqrt(square / total + 1e-8)
+        return scaled
 
     def state(self) -> dict[str, Any]:
         """All that it knows."""
-        return {"return_E": self.return_E.tolist(), "mean": self.mean, "var": self.var, "count": self.count}
+        return {"return_E": self.return_E.tolist(), "known": dict(self._known)}
 
     def restore(self, told: dict[str, Any]) -> None:
         """Knows what `state` said."""
-        self.return_E = np.array(told["return_E"])
-        self.mean, self.var, self.count = told["mean"], told["var"], told["count"]
+        self.return_E, self._known = np.array(told["return_E"]), dict(told["known"])

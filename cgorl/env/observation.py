@@ -14,28 +14,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgorl.cost.model import Price
-from cgorl.env.nodes import NodeTable
+from cgorl.env.nodes import NodeTable, row_keys
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 
-Y, Q = 9, 6
+Y, Q = 9, 7
 ROLES = 8
 """Places of a match that are told apart; the first is the root, later ones count as the last of these."""
 
 
 class Standing(NamedTuple):
-    """How an episode stands: costs in ms of the first graph, the best and the current one, and the steps left of how many."""
+    """How an episode stands: costs in ms of the first graph, the best and the current one, the steps left of how many.
+
+    `again`: the episode has been at the current graph before.
+    """
 
     initial_ms: float
     best_ms: float
     cost_ms: float
     left: int
     horizon: int
+    again: bool = False
 
 
 class Observation(NamedTuple):
     """Numpy arrays, float32 and int64; `src_E` and `dst_E` are rows, `rule_M` numbers in the rule set, `place_K` rows, `owner_K` matches.
+
+    `key_N` and `key_M` (uint64) stand for a node's operator and features, and for a match's rule and features.
 
     Action `m < M` performs match m, action `M` stops.
     """
@@ -43,11 +49,13 @@ class Observation(NamedTuple):
     ids_N: Any
     op_N: Any
     x_NF: Any
+    key_N: Any
     src_E: Any
     dst_E: Any
     port_E: Any
     rule_M: Any
     y_MY: Any
+    key_M: Any
     place_K: Any
     owner_K: Any
     role_K: Any
@@ -71,30 +79,32 @@ def observe(
     edge_E3 = table.edge_E3
     count = len(matches)
     initial = standing.initial_ms or 1.0
-    # what does not depend on the graph is kept with the match: rule, counts of nodes and bytes, the roles of its nodes
+    # what does not depend on the graph is kept with the match: rule, counts of nodes and bytes
     facts = [m.memo.get("seen") or _facts(m, rules) for m in matches]
-    gain_M = np.fromiter((prices[m].gain for m in matches), np.float64, count) * (100 / initial)
+    gain_M = np.array([prices[m].gain for m in matches], np.float64) * (100 / initial)
     best = (standing.cost_ms - standing.best_ms) * (100 / initial)
     y_MY = np.empty((count, Y), np.float32)
     y_MY[:, 0] = np.sign(gain_M) * np.log1p(10 * np.abs(gain_M))
     y_MY[:, 1] = np.clip(gain_M, -5, 5)
     y_MY[:, 2], y_MY[:, 3], y_MY[:, 4] = gain_M > 1e-9, gain_M < -1e-9, gain_M > best + 1e-9
-    y_MY[:, 5:] = np.array([f[1] for f in facts], np.float32).reshape(-1, 4)
-    sizes = [len(m.nodes) for m in matches]
-    total = sum(sizes)
-    place_K = table.rows(np.fromiter(chain.from_iterable(m.nodes for m in matches), np.int64, total))
-    owner_K = np.repeat(np.arange(count), sizes)
-    role_K = np.fromiter(chain.from_iterable(f[2] for f in facts), np.int64, total)
+    facts_M5 = np.array(facts, np.float32).reshape(-1, 5)
+    y_MY[:, 5:] = facts_M5[:, 1:]
+    sizes_M = np.array([len(m.nodes) for m in matches], np.int64)
+    place_K = table.rows(np.array(list(chain.from_iterable([m.nodes for m in matches])), np.int64))
+    owner_K = np.repeat(np.arange(count), sizes_M)
+    # each counts its nodes from 0 on
+    role_K = np.minimum(np.arange(len(place_K)) - np.repeat(np.cumsum(sizes_M) - sizes_M, sizes_M), ROLES - 1)
     if (place_K < 0).any():  # a matched constant has no row
         owner_K, role_K, place_K = (a[place_K >= 0] for a in (owner_K, role_K, place_K))
+    rule_M = facts_M5[:, 0].astype(np.int64)
     return Observation(
-        *(table.ids_N, table.op_N, table.x_NF, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
-        *(np.fromiter((f[0] for f in facts), np.int64, count), y_MY, place_K, owner_K, role_K),
+        *(table.ids_N, table.op_N, table.x_NF, table.key_N, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
+        *(rule_M, y_MY, row_keys(rule_M, y_MY), place_K, owner_K, role_K),
         np.array(
             [
                 *(10 * (standing.cost_ms / initial - 1), 10 * (standing.best_ms / initial - 1)),
                 *(standing.left / max(1, standing.horizon), math.log1p(standing.left) / 5),
-                *(math.log2(1 + len(table.ids_N)) / 10, math.log2(1 + count) / 10),
+                *(math.log2(1 + len(table.ids_N)) / 10, math.log2(1 + count) / 10, float(standing.again)),
             ],
             np.float32,
         ),
@@ -102,13 +112,9 @@ def observe(
     )
 
 
-def _facts(match: Match, rules: RuleSet) -> tuple[int, tuple[float, ...], tuple[int, ...]]:
+def _facts(match: Match, rules: RuleSet) -> tuple[float, ...]:
     edit = match.edit
     new = sum(1 for n in edit.added if not n.constant)
-    about = (len(edit.removed) / 8, new / 8, len(match.nodes) / 8, math.copysign(math.log2(1 + abs(match.growth)), match.growth) / 30)
-    found = match.memo["seen"] = (
-        rules.places[match.rule.name],
-        about,
-        tuple(min(k, ROLES - 1) for k in range(len(match.nodes))),
-    )
+    growth = math.copysign(math.log2(1 + abs(match.growth)), match.growth) / 30
+    found = match.memo["seen"] = (rules.places[match.rule.name], len(edit.removed) / 8, new / 8, len(match.nodes) / 8, growth)
     return found

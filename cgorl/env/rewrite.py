@@ -11,8 +11,9 @@ import numpy as np
 
 from cgorl.cost.model import CostModel
 from cgorl.env.observation import Observation, Standing, observe
+from cgorl.env.passed import Passed
 from cgorl.env.priced import Priced, Recall
-from cgorl.env.undo import undoes
+from cgorl.env.undo import offered
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
@@ -55,6 +56,7 @@ class Episodes:
     reward: str = "dense"
     returned: str = "best"
     horizon: int | None = None
+    stretch: float = 2.0
 
     def __post_init__(self) -> None:
         """Raises EnvError for an option that cannot be."""
@@ -63,6 +65,8 @@ class Episodes:
                 raise EnvError(f"env.{name} must be one of {', '.join(good)}, not {value!r}")
         if self.horizon is not None and (not isinstance(self.horizon, int) or isinstance(self.horizon, bool) or self.horizon < 1):
             raise EnvError(f"env.horizon must be a whole number of at least 1, or null, not {self.horizon!r}")
+        if not isinstance(self.stretch, int | float) or isinstance(self.stretch, bool) or not 0 < self.stretch < float("inf"):
+            raise EnvError(f"env.stretch must be a number above 0, not {self.stretch!r}")
 
 
 class Move(NamedTuple):
@@ -83,8 +87,9 @@ class RewriteEnv(gymnasium.Env):
     what the graph saved that is handed back: the `best` on the way or the `final` one, as `returned` says.
 
     ## Ends
-    `terminated` by stopping; `truncated` after `horizon` steps (default: twice the longest way of greed, at least 16), which
-    the observation counts down. The information holds the `rule` performed, and at an end what came of the `episode`.
+    `terminated` by stopping; `truncated` after `horizon` steps, which the observation counts down (default: `stretch` times
+    as many as greed performs on that graph, at least 16). The information holds the `rule` performed, and at an end what came
+    of the `episode`.
     """
 
     def __init__(self, starts: Sequence[Start], episodes: Episodes | None = None, tell: Callable[[RewriteEnv], None] | None = None) -> None:
@@ -92,7 +97,6 @@ class RewriteEnv(gymnasium.Env):
         if not starts:
             raise EnvError("there is no graph to rewrite")
         self.starts, self.episodes, self._tell = tuple(starts), episodes or Episodes(), tell
-        self.horizon = self.episodes.horizon or max(LEAST_HORIZON, 2 * max(s.greedy for s in starts))
         self.np_random = np.random.default_rng(0)
         self.begin(0)
 
@@ -109,11 +113,11 @@ class RewriteEnv(gymnasium.Env):
     def begin(self, start: int) -> None:
         """Begins an episode on the graph with that number."""
         self.start = start
+        self.horizon = self.episodes.horizon or max(LEAST_HORIZON, round(self.episodes.stretch * self.starts[start].greedy))
         self.at = self._first = self.starts[start].priced
         self.best_ms, self.best_length, self.path = self.at.cost_ms, 0, list[Move]()
         self.earned = 0.0
-        self._keys: dict[str, int] = {}
-        self._passed = [self.at.graph]
+        self.passed = Passed(self.at.graph, self.at.cost_ms, self.at.table.kinds)
         self._look()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -147,7 +151,7 @@ class RewriteEnv(gymnasium.Env):
         before = self.at
         self.at = self.starts[self.start].recall.after(before, match)
         self.path.append(Move(match, self.at.cost_ms))
-        self._passed.append(self.at.graph)
+        self.passed = Passed(self.at.graph, self.at.cost_ms, self.at.table.kinds, self.passed)
         if self.at.cost_ms < self.best_ms - 1e-12:
             self.best_ms, self.best_length = self.at.cost_ms, len(self.path)
         self._look(match, before)
@@ -174,20 +178,10 @@ class RewriteEnv(gymnasium.Env):
             return frozenset(), after
         return after.union(self.path[-1].match.edit.removed, self.path[-1].match.nodes), after
 
-    @property
-    def visits(self) -> int:
-        """How often the episode has been at the current graph, by its key, this time included. Keys are made when this is asked."""
-        for graph in self._passed:
-            self._keys[graph.key] = self._keys.get(graph.key, 0) + 1
-        self._passed.clear()
-        return self._keys[self.at.graph.key]
-
     def _look(self, last: Match | None = None, before: Priced | None = None) -> None:
         at = self.at
-        offered = list(at.prices)
-        if last is not None and before is not None:
-            offered = [m for m in offered if not undoes(m, last, before, at)]
-        self.matches: tuple[Match, ...] = tuple(offered)
-        self.action_space = gymnasium.spaces.Discrete(len(offered) + 1)
-        standing = Standing(self._first.cost_ms, self.best_ms, at.cost_ms, self.horizon - len(self.path), self.horizon)
+        self.matches: tuple[Match, ...] = tuple(at.prices) if last is None or before is None else offered(at, last, before)
+        self.action_space = gymnasium.spaces.Discrete(len(self.matches) + 1)
+        again = self.passed.visits > 1
+        standing = Standing(self._first.cost_ms, self.best_ms, at.cost_ms, self.horizon - len(self.path), self.horizon, again)
         self.observation = observe(at.graph, at.table, self.matches, at.prices, self.starts[self.start].rules, standing)

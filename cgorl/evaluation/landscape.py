@@ -56,7 +56,7 @@ def landscape(overrides: Sequence[str]) -> Landscape:
     unfit = {k for k in keys["sweep"].keys() - given if not any(fits(k, {"model": m}) for m in models)}
     said = [*(f"{k}={v}" for k, v in keys["sweep"].items() if k not in given | unfit), *left]
     methods = {name: dict(word.split("=", 1) for word in words.split() if "=" in word) for name, words in keys["methods"].items()}
-    methods["best"] = {k: str(v) for k, v in keys["best"].items()}
+    methods["best"] = {k: "null" if v is None else str(v) for k, v in keys["best"].items()}
     memo: config.Memo = {}
     found, number = [], 0
     expanded = expand("evaluate", said)
@@ -92,7 +92,7 @@ def explore(what: Landscape, listen: Listening | None = None, tell: Callable[[st
     progress. Raises TrackError where the folder cannot be written to.
     """
     folder = Path(what.keys["output"])
-    table = _read(folder / f"{NAME}.csv")
+    table = kept(folder / f"{NAME}.csv")
     origin = provenance()
     for problem in what.problems:
         settings = [_settings(job, what.keys) for job in problem.jobs]
@@ -106,7 +106,7 @@ def explore(what: Landscape, listen: Listening | None = None, tell: Callable[[st
             table = pd.concat([table[table["problem"] != problem.words], fresh], ignore_index=True)
         else:
             table = fresh
-        _write(folder, table, page(table, what.keys["marks"], what.command))
+        write(folder, NAME, table, page(table, what.keys["marks"], what.command))
     return table
 
 
@@ -194,7 +194,8 @@ def _same(problem: Problem, held: pd.DataFrame, settings: Sequence[str]) -> bool
     return bool((held["rules_digest"] == jobs.parts(cfg).rules.digest).all() and (held["graph_key"] == jobs.simplified(cfg).key).all())
 
 
-def _read(path: Path) -> pd.DataFrame:
+def kept(path: Path) -> pd.DataFrame:
+    """The table of an earlier run; empty where there is none. Raises TrackError."""
     if not path.exists():
         return pd.DataFrame()
     try:
@@ -203,12 +204,12 @@ def _read(path: Path) -> pd.DataFrame:
         raise TrackError(f"'{path}' cannot be read as the table of an earlier run: {' '.join(str(e).split())}") from None
 
 
-def _write(folder: Path, table: pd.DataFrame, text: str) -> None:
-    """Both files, each replaced whole, so that an interrupt leaves the one before."""
+def write(folder: Path, name: str, table: pd.DataFrame, text: str) -> None:
+    """Writes `name`.csv and `name`.md, each replaced whole, so that an interrupt leaves the one before. Raises TrackError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in ((f"{NAME}.csv", table.to_csv(index=False, float_format="%.9g")), (f"{NAME}.md", text)):
-            (folder / f"{name}.part").write_text(content, encoding="utf-8")
-            (folder / f"{name}.part").replace(folder / name)
+        for file, content in ((f"{name}.csv", table.to_csv(index=False, float_format="%.9g")), (f"{name}.md", text)):
+            (folder / f"{file}.part").write_text(content, encoding="utf-8")
+            (folder / f"{file}.part").replace(folder / file)
     except OSError as e:
         raise TrackError(f"cannot write into '{folder}': {e.strerror or e}") from None

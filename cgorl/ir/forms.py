@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -55,6 +55,7 @@ class Form:
     inputs: tuple[Value | None, ...]
     attrs: Attrs
     missing: str = ""
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def form(graph: Graph, i: int) -> Form:

@@ -84,6 +84,10 @@ Attrs = Mapping[str, AttrValue]
 _INPUT, _CONSTANT = "Input", "Constant"
 
 
+_OWN = ("signature", "hash")
+"""What is remembered of a node whatever it reads."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """One application of an ONNX operator, or a source: `Input` (a graph input) or `Constant` (an initializer or Constant node).
@@ -153,7 +157,8 @@ class Node:
         """The same node reading `swap[v]` for `v`."""
         inputs = tuple(v if v is None else swap.get(v, v) for v in self.inputs)
         captures = tuple((n, swap.get(v, v)) for n, v in self.captures)
-        return Node(self.op, self.domain, inputs, self.attrs, self.types, constant, self.name, self.names, captures, self.proto)
+        memo = {k: self.memo[k] for k in _OWN if k in self.memo}
+        return Node(self.op, self.domain, inputs, self.attrs, self.types, constant, self.name, self.names, captures, self.proto, memo)
 
     @property
     def signature(self) -> bytes:

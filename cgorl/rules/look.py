@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from cgorl.ir.forms import Form, form
@@ -50,6 +51,55 @@ def spoken_of(rules: Sequence[Rule]) -> Names:
     return {op: tuple(sorted(names)) for op, names in found.items()}
 
 
+class Glances:
+    """Tells how nodes look, as tuples that are quick to make: equal for nodes that `look_at` finds equal, and for those only."""
+
+    def __init__(self, names: Names) -> None:
+        """For the attributes of `names`."""
+        self._names = names
+        self._memo = f"glance {next(_SERIAL)}"
+        self._numbers: dict[tuple[str, tuple[Any, ...]], int] = {}
+
+    def at(self, graph: Graph, i: int) -> tuple[str | int | bool, ...]:
+        """How node `i` looks: its number and its reader; of each operand the place, and of one that runs its number and operands."""
+        nodes, places = graph.nodes, dict[Value, int]()
+        shape = form(graph, i)
+        parts: list[str | int | bool] = [self._number(shape), _reader(graph, i)]
+        for v in shape.inputs:
+            if v is None:
+                parts.append(-1)
+                continue
+            node = nodes[v.node]
+            parts.append(places.setdefault(v, len(places)))
+            if node.constant:
+                parts.append(node.op)
+                continue
+            shape = form(graph, v.node)
+            parts += (self._number(shape), len(shape.inputs))
+            for w in shape.inputs:
+                if w is None:
+                    parts.append(-1)
+                else:
+                    far = nodes[w.node]
+                    parts += (places.setdefault(w, len(places)), far.op, far.constant)
+        return tuple(parts)
+
+    def _number(self, shape: Form) -> int:
+        """A number for operator and attributes."""
+        found: int | None = shape.memo.get(self._memo)
+        if found is None:
+            found = shape.memo[self._memo] = self._numbers.setdefault((shape.op, _attrs(shape, self._names)), len(self._numbers))
+        return found
+
+
+_SERIAL = count()
+
+
+def _reader(graph: Graph, i: int) -> str:
+    readers = graph.users[i]
+    return graph.nodes[readers[0].node].op if len(readers) == 1 and readers[0].node != OUTPUT else ""
+
+
 def look_at(graph: Graph, i: int, names: Names) -> Look:
     """How node `i` looks."""
     nodes, places = graph.nodes, dict[Value, int]()
@@ -63,9 +113,8 @@ def look_at(graph: Graph, i: int, names: Names) -> Look:
         shape = form(graph, v.node)
         return Look(node.op, False, place, _attrs(shape, names), tuple([seen(w, True) for w in shape.inputs]))
 
-    shape, readers = form(graph, i), graph.users[i]
-    reader = nodes[readers[0].node].op if len(readers) == 1 and readers[0].node != OUTPUT else ""
-    return Look(shape.op, nodes[i].constant, -1, _attrs(shape, names), tuple([seen(v, False) for v in shape.inputs]), reader)
+    shape = form(graph, i)
+    return Look(shape.op, nodes[i].constant, -1, _attrs(shape, names), tuple([seen(v, False) for v in shape.inputs]), _reader(graph, i))
 
 
 def _attrs(shape: Form, names: Names) -> tuple[Any, ...]:

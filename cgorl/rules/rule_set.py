@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgorl.ir.graph import Graph
-from cgorl.rules.look import Look, Names, look_at, may_match, spoken_of
+from cgorl.rules.look import Glances, Names, look_at, may_match, spoken_of
 from cgorl.rules.pattern import operator
 from cgorl.rules.rule import Rule
 
@@ -50,7 +50,11 @@ class RuleSet:
         return spoken_of(self.rules)
 
     @cached_property
-    def _by_look(self) -> dict[Look, tuple[Place, ...]]:
+    def _glances(self) -> Glances:
+        return Glances(self._names)
+
+    @cached_property
+    def _by_glance(self) -> dict[tuple[str | int | bool, ...], tuple[Place, ...]]:
         return {}
 
     def candidates(self, graph: Graph, i: int) -> tuple[Place, ...]:
@@ -59,12 +63,13 @@ class RuleSet:
         roots = self.by_root.get(node.op) if node.domain == "" else None
         if not roots or node.constant:
             return ()
-        look = look_at(graph, i, self._names)
-        found = self._by_look.get(look)
+        glance = self._glances.at(graph, i)
+        found = self._by_glance.get(glance)
         if found is None:
+            look = look_at(graph, i, self._names)
             found = tuple((r, k) for r, k in roots if may_match(r, k, look, self._names))
-            if len(self._by_look) < _LOOKS:
-                self._by_look[look] = found
+            if len(self._by_glance) < _LOOKS:
+                self._by_glance[glance] = found
         return found
 
     @cached_property

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.course import Course, anytime
 from cgorl.search.inference import Inference, Scorer, View
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 
 if TYPE_CHECKING:
     from cgorl.agent.policy import Policy
+
+
+GENERAL = Path(__file__).resolve().parents[2] / "data" / "agents" / "general.pt"
+"""A policy trained on families of small graphs (data/agents/README.md)."""
 
 
 def scorer(policy: Policy, temperature: float = 1.0) -> Scorer:
@@ -50,7 +53,7 @@ def positive(name: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A trained policy, by its file (scripts/train.py writes one), made use of as `Inference` says.
+    """A trained policy, by its file (scripts/train.py writes one; None: the one in data/agents/), made use of as `Inference` says.
 
     Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even.
     """
@@ -66,10 +69,7 @@ class Agent:
     def __post_init__(self) -> None:
         """Raises SearchError."""
         positive("temperature", self.temperature)
-        self._inference()
-
-    def _inference(self) -> Inference:
-        return Inference(self.mode, self.samples, self.width, self.horizon, self.seed)
+        Inference.of(self)
 
     def __call__(
         self,
@@ -86,14 +86,7 @@ class Agent:
         from cgorl.agent import checkpoint as files
 
         no_checkpoint(checkpoint, "agent")
-        if self.checkpoint is None:
-            raise SearchError("search=agent needs a trained policy: search.checkpoint=FILE, which scripts/train.py writes")
-        policy, changes = files.policy(self.checkpoint, rules)
+        policy, changes = files.policy(self.checkpoint or GENERAL, rules)
         if changes:
             warnings.warn("; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else ""), stacklevel=2)
-        meter, inference, score = Meter(budget, listen), self._inference(), scorer(policy, self.temperature)
-
-        def work(course: Course) -> str:
-            return inference(course, meter, rules, cost, score)
-
-        return anytime(graph, rules, cost, meter, work)
+        return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), scorer(policy, self.temperature))

@@ -12,6 +12,7 @@ from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.agent import no_checkpoint, positive
 from cgorl.search.course import Course, anytime
+from cgorl.search.inference import reach
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 from cgorl.search.state import State
 
@@ -23,9 +24,11 @@ KINDS = ("icm", "none", "count")
 
 @dataclass(frozen=True, slots=True)
 class AgentTrain:
-    """PPO from nothing on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
+    """PPO on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
 
-    Episodes have at most `horizon` steps; null: twice as many as matches gain at the start, at least 16.
+    From nothing, or from the policy in the file `checkpoint`, which then says what its encoder is.
+
+    Episodes have at most `horizon` steps; null: as of `Inference`.
     """
 
     curiosity: str = "icm"
@@ -37,6 +40,7 @@ class AgentTrain:
     steps: int = 100_000
     envs: int = 8
     learning_rate: float = 0.001
+    checkpoint: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,6 +69,7 @@ class AgentTrain:
         return anytime(graph, rules, cost, meter, work)
 
     def _train(self, course: Course, meter: Meter, graph: Graph, rules: RuleSet, cost: CostModel) -> str:
+        from cgorl.agent import checkpoint as files
         from cgorl.agent.encoder import Encoder
         from cgorl.agent.icm import ICM, Count, Curiosity
         from cgorl.agent.policy import fresh_policy
@@ -93,10 +98,12 @@ class AgentTrain:
 
         budget = meter.budget
         # greed is not tried for the horizon: the budget would have to pay for it
-        gaining = sum(1 for m in course.start.prices if course.start.gain(m) > 0)
-        start = Start.of(graph, rules, cost, gaining)
-        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon), tell) for _ in range(self.envs)]
-        policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
+        start = Start.of(graph, rules, cost, 0)
+        envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon or reach(course.start)), tell) for _ in range(self.envs)]
+        if self.checkpoint is None:
+            policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
+        else:
+            policy = files.policy(self.checkpoint, rules)[0]
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:
             curiosity.begin(rules, policy.rules.known, self.seed)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from cgorl.cost.model import CostModel
-from cgorl.ir.graph import Graph
-from cgorl.rules.rule_set import RuleSet
-from cgorl.search.checkpoint import Checkpoint
-from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
+from cgorl.search.course import Course
+from cgorl.search.method import Method
+from cgorl.search.searcher import check
 from cgorl.search.state import State
 from cgorl.search.way import Way
 
@@ -35,7 +31,7 @@ class _Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Backtracking:
+class Backtracking(Method):
     """Algorithm 2 of TASO (SOSP 2019).
 
     The cheapest entry of a queue is expanded; each rewrite of it is queued if its cost is below `alpha` times the best and
@@ -62,17 +58,8 @@ class Backtracking:
         """Raises SearchError for a parameter that cannot be."""
         check(self, {"alpha": 1.0, "growth": 1.0, "queue": 1, "live": 1}, whole=("queue", "live"))
 
-    def __call__(
-        self,
-        graph: Graph,
-        rules: RuleSet,
-        cost: CostModel,
-        budget: Budget,
-        listen: Listener | None = None,
-        checkpoint: Path | None = None,
-    ) -> SearchResult:
-        """Runs the search; see `Searcher`."""
-        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
+    def search(self, course: Course) -> str:
+        """See `Method`."""
         heap: list[_Entry] = []
         seen: dict[str, tuple[Way, int]] = {}
         live: OrderedDict[Way, State] = OrderedDict()
@@ -97,62 +84,56 @@ class Backtracking:
             if len(heap) > self.queue:
                 heap = heapq.nsmallest(self.queue // 2, heap)
 
-        def work(course: Course) -> str:
-            nonlocal serial
-            if told := course.memory:
-                serial = told["serial"]
-                heap.extend(
-                    _Entry(p, c, n, course.way(w), k, int(skip, 16), int(asleep, 16)) for p, c, n, w, k, skip, asleep in told["heap"]
-                )
-                seen.update((key, (course.way(w), int(asleep, 16))) for key, (w, asleep) in told["seen"].items())
-            else:
-                seen[graph.key] = course.start.way, 0
-                push(hold(course.start), 0, 0, 0, False)
-            while heap:
-                if spent := course.pause(
-                    lambda number: {
-                        "serial": serial,
-                        "heap": [(e.put_off, e.cost_ms, e.serial, number(e.way), e.k, f"{e.skip:x}", f"{e.asleep:x}") for e in heap],
-                        "seen": {key: (number(way), f"{asleep:x}") for key, (way, asleep) in seen.items()},
-                    }
-                ):
-                    return spent
-                entry = heapq.heappop(heap)
-                if entry.cost_ms >= self.alpha * course.best.cost_ms:
-                    if entry.put_off:
-                        break
-                    continue  # all that follows of this graph costs more, but what was put off may not
-                parent = hold(course.revived(entry.way, live))
-                order, k = parent.best_first(), entry.k
-                push(parent, k + 1, entry.skip, entry.asleep, entry.put_off)
-                child = parent.step(order[k])
-                key = child.graph.key
-                if key in seen:
-                    twin, asleep = seen[key]
-                    if asleep:  # reached another way: what slept because of the first way may not sleep any more
-                        seen[key] = twin, 0
-                        push(hold(course.revived(twin, live)), 0, ~asleep, 0, True)
-                elif child.way.size <= self.growth * course.start.way.size:
-                    hold(child.expand(meter))
-                    course.offer(child)
-                    tried = entry.asleep | ((1 << k) - 1) & ~entry.skip
-                    sleepers = {m for i, m in enumerate(order) if tried >> i & 1}
-                    asleep = sum(1 << i for i, m in enumerate(child.best_first()) if m in sleepers)
-                    base = child.way.base()
-                    if not self.focus:
-                        push(child, 0, asleep, asleep, False)
-                    elif base is not child.way:  # no better yet: first what was not there before
-                        known = course.revived(base, live).moves()
-                        old = sum(1 << i for i, m in enumerate(child.best_first()) if child.move(m) in known)
-                        push(child, 0, asleep | old, asleep, False)
-                        push(child, 0, asleep | ~old, asleep, True)
-                    elif entry.way.base() is not entry.way:  # a way up and down has come out lower: from here all is open again
-                        asleep = 0
-                        push(child, 0, 0, 0, False)
-                    else:  # a gain left out on the way here would be there still: that graph costs more than with it
-                        worse = any(child.gain(m) > 1e-12 for i, m in enumerate(child.best_first()) if asleep >> i & 1)
-                        push(child, 0, asleep, asleep, worse)
-                    seen[key] = child.way, asleep
-            return "queue empty"
-
-        return anytime(graph, rules, cost, meter, work, kept)
+        if told := course.memory:
+            serial = told["serial"]
+            heap.extend(_Entry(p, c, n, course.way(w), k, int(skip, 16), int(asleep, 16)) for p, c, n, w, k, skip, asleep in told["heap"])
+            seen.update((key, (course.way(w), int(asleep, 16))) for key, (w, asleep) in told["seen"].items())
+        else:
+            seen[course.start.graph.key] = course.start.way, 0
+            push(hold(course.start), 0, 0, 0, False)
+        while heap:
+            if spent := course.pause(
+                lambda number: {
+                    "serial": serial,
+                    "heap": [(e.put_off, e.cost_ms, e.serial, number(e.way), e.k, f"{e.skip:x}", f"{e.asleep:x}") for e in heap],
+                    "seen": {key: (number(way), f"{asleep:x}") for key, (way, asleep) in seen.items()},
+                }
+            ):
+                return spent
+            entry = heapq.heappop(heap)
+            if entry.cost_ms >= self.alpha * course.best.cost_ms:
+                if entry.put_off:
+                    break
+                continue  # all that follows of this graph costs more, but what was put off may not
+            parent = hold(course.revived(entry.way, live))
+            order, k = parent.best_first(), entry.k
+            push(parent, k + 1, entry.skip, entry.asleep, entry.put_off)
+            child = parent.step(order[k])
+            key = child.graph.key
+            if key in seen:
+                twin, asleep = seen[key]
+                if asleep:  # reached another way: what slept because of the first way may not sleep any more
+                    seen[key] = twin, 0
+                    push(hold(course.revived(twin, live)), 0, ~asleep, 0, True)
+            elif child.way.size <= self.growth * course.start.way.size:
+                hold(child.expand(course.meter))
+                course.offer(child)
+                tried = entry.asleep | ((1 << k) - 1) & ~entry.skip
+                sleepers = {m for i, m in enumerate(order) if tried >> i & 1}
+                asleep = sum(1 << i for i, m in enumerate(child.best_first()) if m in sleepers)
+                base = child.way.base()
+                if not self.focus:
+                    push(child, 0, asleep, asleep, False)
+                elif base is not child.way:  # no better yet: first what was not there before
+                    known = course.revived(base, live).moves()
+                    old = sum(1 << i for i, m in enumerate(child.best_first()) if child.move(m) in known)
+                    push(child, 0, asleep | old, asleep, False)
+                    push(child, 0, asleep | ~old, asleep, True)
+                elif entry.way.base() is not entry.way:  # a way up and down has come out lower: from here all is open again
+                    asleep = 0
+                    push(child, 0, 0, 0, False)
+                else:  # a gain left out on the way here would be there still: that graph costs more than with it
+                    worse = any(child.gain(m) > 1e-12 for i, m in enumerate(child.best_first()) if asleep >> i & 1)
+                    push(child, 0, asleep, asleep, worse)
+                seen[key] = child.way, asleep
+        return "queue empty"

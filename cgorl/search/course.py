@@ -10,6 +10,7 @@ from typing import Any
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
+from cgorl.ir.seldom import seldom_collected
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint, Record
 from cgorl.search.searcher import Budget, Meter, SearchResult
@@ -112,10 +113,11 @@ def anytime(
     meter.patient = checkpoint is not None
     try:
         start = State.start(graph, rules, cost, Meter(Budget(), None) if record else meter)
+        _ = graph.key  # weights are read for it once: this belongs to the first graph, not to the second
         if record:
             meter.resume(record.expansions, record.evaluations, record.seconds)
         course = Course(start, meter, checkpoint, record)
-        with _orderly(meter):
+        with _orderly(meter), seldom_collected():
             stopped = record.ended if record and record.ended else work(course)
         if checkpoint is not None and not meter.limit():
             checkpoint.save(meter, course.best.way, lambda number: {}, stopped)

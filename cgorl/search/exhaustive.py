@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 
-from cgorl.cost.model import CostModel
-from cgorl.ir.graph import Graph
-from cgorl.rules.rule_set import RuleSet
-from cgorl.search.checkpoint import Checkpoint
-from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult, check
+from cgorl.search.course import Course
+from cgorl.search.method import Method
+from cgorl.search.searcher import check
 
 COMPLETE = "optimum: every reachable graph was seen"
 
 
 @dataclass(frozen=True, slots=True)
-class Exhaustive:
+class Exhaustive(Method):
     """Breadth first over distinct graphs that run at most `growth` times the nodes of the first (rules that only enlarge never end).
 
     Memory: all graphs that wait, about 100 kB each, and the keys of all.
@@ -29,36 +25,23 @@ class Exhaustive:
         """Raises SearchError for a parameter that cannot be."""
         check(self, {"growth": 1.0})
 
-    def __call__(
-        self,
-        graph: Graph,
-        rules: RuleSet,
-        cost: CostModel,
-        budget: Budget,
-        listen: Listener | None = None,
-        checkpoint: Path | None = None,
-    ) -> SearchResult:
-        """Runs the search; see `Searcher`. `stopped` is COMPLETE if nothing was left out but what `growth` forbids."""
-        meter, kept = Meter(budget, listen), Checkpoint(checkpoint, self) if checkpoint else None
-
-        def work(course: Course) -> str:
-            told = course.memory
-            waiting = deque(course.state(n) for n in told["waiting"]) if told else deque([course.start])
-            seen, first = set(told["seen"]) if told else {graph.key}, told.get("next", 0)
-            while waiting:
-                state = waiting[0]
-                for k, m in enumerate(tuple(state.prices)[first:], start=first):
-                    if spent := course.pause(
-                        lambda number: {"waiting": [number(s) for s in waiting], "next": k, "seen": sorted(seen)}  # noqa: B023
-                    ):
-                        return spent
-                    child = state.step(m)
-                    if child.graph.key not in seen and child.way.size <= self.growth * course.start.way.size:
-                        seen.add(child.graph.key)
-                        waiting.append(child.expand(meter))
-                        course.offer(child)
-                waiting.popleft()
-                first = 0
-            return meter.spent() or COMPLETE
-
-        return anytime(graph, rules, cost, meter, work, kept)
+    def search(self, course: Course) -> str:
+        """`stopped` is COMPLETE if nothing was left out but what `growth` forbids."""
+        told = course.memory
+        waiting = deque(course.state(n) for n in told["waiting"]) if told else deque([course.start])
+        seen, first = set(told["seen"]) if told else {course.start.graph.key}, told.get("next", 0)
+        while waiting:
+            state = waiting[0]
+            for k, m in enumerate(tuple(state.prices)[first:], start=first):
+                if spent := course.pause(
+                    lambda number: {"waiting": [number(s) for s in waiting], "next": k, "seen": sorted(seen)}  # noqa: B023
+                ):
+                    return spent
+                child = state.step(m)
+                if child.graph.key not in seen and child.way.size <= self.growth * course.start.way.size:
+                    seen.add(child.graph.key)
+                    waiting.append(child.expand(course.meter))
+                    course.offer(child)
+            waiting.popleft()
+            first = 0
+        return course.meter.spent() or COMPLETE

@@ -11,7 +11,6 @@ from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.agent import no_checkpoint, positive, scorer
-from cgorl.search.course import Course, anytime
 from cgorl.search.inference import Inference, Scorer, View
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 
@@ -38,10 +37,7 @@ class Guided:
         if self.policy not in POLICIES:
             raise SearchError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         positive("temperature", self.temperature)
-        self._inference()
-
-    def _inference(self) -> Inference:
-        return Inference(self.mode, self.samples, self.width, self.horizon, self.seed)
+        Inference.of(self)
 
     def __call__(
         self,
@@ -55,12 +51,7 @@ class Guided:
         """Runs the search; see `Searcher`. Raises SearchError."""
         no_checkpoint(checkpoint, "guided")
         score = self._by_gain if self.policy == "gain" else _untrained(rules, self.seed)
-        meter, inference = Meter(budget, listen), self._inference()
-
-        def work(course: Course) -> str:
-            return inference(course, meter, rules, cost, score)
-
-        return anytime(graph, rules, cost, meter, work)
+        return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), score)
 
     def _by_gain(self, views: Sequence[View]) -> list[Sequence[float]]:
         found: list[Sequence[float]] = []

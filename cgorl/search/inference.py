@@ -5,33 +5,43 @@ from __future__ import annotations
 import heapq
 import math
 import random
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cgorl.cost.model import CostModel
 from cgorl.env.nodes import NodeTable
 from cgorl.env.observation import Observation, Standing, observe
-from cgorl.env.undo import undoes
+from cgorl.env.passed import Passed
+from cgorl.env.undo import offered
+from cgorl.ir.graph import Graph
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.course import Course
-from cgorl.search.searcher import Meter, SearchError
+from cgorl.search.course import Course, anytime
+from cgorl.search.searcher import Meter, SearchError, SearchResult
 from cgorl.search.state import State
 
-LEAST_HORIZON = 16
+LEAST_HORIZON, STRETCH = 16, 4
 MODES = ("greedy", "sample", "beam")
+_SIDE_BY_SIDE = 8
+"""Walks that are scored in one batch."""
+_REMEMBERED = 500
+"""Views, each of some hundred kilobytes."""
+_LEAST_MS = 1e-9
 
 
 class View(NamedTuple):
-    """A state as a policy sees it: the matches that are offered, and the observation."""
+    """A state as a policy sees it, under a number of its own: the matches that are offered, and the observation."""
 
+    number: int
     state: State
     table: NodeTable
     matches: tuple[Match, ...]
     seen: Observation
     best_ms: float
+    passed: Passed
     steps: int
 
 
@@ -43,7 +53,8 @@ Scorer = Callable[[Sequence[View]], list[Sequence[float]]]
 class Inference:
     """`greedy`: the likeliest action each time. `sample`: besides, `samples` episodes drawn by chance. `beam`: the `width` likeliest ways.
 
-    Each way has at most `horizon` steps; null: twice as many as matches gain at the start, at least 16.
+    Each way has at most `horizon` steps; null: `STRETCH` times as many as matches gain at the start without being in each other's
+    way, at least 16. What has been walked once is not paid for again.
     """
 
     mode: str = "sample"
@@ -63,23 +74,32 @@ class Inference:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise SearchError(f"{name} must be a whole number of at least 1, not {value!r}")
 
-    def __call__(self, course: Course, meter: Meter, rules: RuleSet, cost: CostModel, score: Scorer) -> str:
-        """Walks from the course's start and offers it what it comes to; returns what ended it."""
-        gaining = sum(1 for m in course.start.prices if course.start.gain(m) > 0)
-        walk = _Walk(course, meter, rules, cost, self.horizon or max(LEAST_HORIZON, 2 * gaining))
-        first = walk.begin()
-        if not first.matches:
-            return meter.spent() or "no rule matches"
-        return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score)
+    @classmethod
+    def of(cls, searcher: Any) -> Inference:
+        """As the parameters of a searcher say, which have the same names. Raises SearchError."""
+        return cls(searcher.mode, searcher.samples, searcher.width, searcher.horizon, searcher.seed)
+
+    def search(self, graph: Graph, rules: RuleSet, cost: CostModel, meter: Meter, score: Scorer) -> SearchResult:
+        """Walks from the graph as `score` leads."""
+
+        def work(course: Course) -> str:
+            walk = _Walk(course, meter, rules, cost, self.horizon or reach(course.start))
+            first = walk.begin()
+            if not first.matches:
+                return meter.spent() or "no rule matches"
+            return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score)
+
+        return anytime(graph, rules, cost, meter, work)
 
     def _walks(self, walk: _Walk, first: View, score: Scorer) -> str:
         rng = random.Random(self.seed)
         # the likeliest walk comes first, so that more samples are never worse than greedy, wherever the budget ends
-        for sampled in (False, True) if self.mode == "sample" else (False,):
-            at: dict[int, View] = dict.fromkeys(range(self.samples if sampled else 1), first)
+        rounds = [1, *(min(_SIDE_BY_SIDE, self.samples - k) for k in range(0, self.samples, _SIDE_BY_SIDE))]
+        for n, count in enumerate(rounds if self.mode == "sample" else rounds[:1]):
+            at: dict[int, View] = dict.fromkeys(range(count), first)
             while at:
-                for (k, view), logp in zip(list(at.items()), score(list(at.values())), strict=True):
-                    drawn = _drawn(logp, rng) if sampled else max(range(len(logp)), key=logp.__getitem__)
+                for (k, view), logp in zip(list(at.items()), walk.scores(list(at.values()), score), strict=True):
+                    drawn = _drawn(logp, rng) if n else max(range(len(logp)), key=logp.__getitem__)
                     if drawn == len(view.matches) or view.steps >= walk.horizon:
                         del at[k]
                         continue
@@ -110,29 +130,60 @@ class Inference:
         return "horizon reached"
 
 
+def reach(start: State) -> int:
+    """`STRETCH` times as many rewrites as gain at the start without being in each other's way, at least 16; nothing is priced for it."""
+    taken: set[int] = set()
+    count = 0
+    for m in start.best_first():
+        if start.gain(m) > _LEAST_MS and taken.isdisjoint(m.nodes):
+            taken.update(m.nodes)
+            count += 1
+    return max(LEAST_HORIZON, STRETCH * count)
+
+
 class _Walk:
-    """Views of the states of one search."""
+    """Views of the states of one search, those walked of late remembered with what the policy thinks of them."""
 
     def __init__(self, course: Course, meter: Meter, rules: RuleSet, cost: CostModel, horizon: int) -> None:
         self.course, self.meter, self.rules, self.cost, self.horizon = course, meter, rules, cost, horizon
         self.initial_ms = course.start.cost_ms
+        self._known: OrderedDict[tuple[int, Match], View] = OrderedDict()
+        self._scores: dict[int, Sequence[float]] = {}
+        self._count = 0
 
     def begin(self) -> View:
         start = self.course.start
         table = NodeTable(start.graph, self.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
-        return self._view(start, table, tuple(start.prices), start.cost_ms, 0)
+        passed = Passed(start.graph, start.cost_ms, table.kinds)
+        return self._view(start, table, tuple(start.prices), start.cost_ms, passed, 0)
+
+    def scores(self, views: Sequence[View], score: Scorer) -> list[Sequence[float]]:
+        """What the policy thinks of views, each asked about once."""
+        new = [v for k, v in enumerate(views) if v.number not in self._scores and all(v is not u for u in views[:k])]
+        if new:
+            self._scores.update(zip([v.number for v in new], score(new), strict=True))
+        return [self._scores[v.number] for v in views]
 
     def after(self, view: View, match: Match, child: State | None = None) -> View:
+        key = view.number, match
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
         state = (child or view.state.step(match)).expand(self.meter)
         self.course.offer(state)
         table = view.table.after(state.graph, touched_by(view.state.graph, state.graph, match.edit))
-        offered = tuple(m for m in state.prices if not undoes(m, match, view.state, state))
-        return self._view(state, table, offered, min(view.best_ms, state.cost_ms), view.steps + 1)
+        passed = Passed(state.graph, state.cost_ms, table.kinds, view.passed)
+        left = offered(state, match, view.state)
+        made = self._known[key] = self._view(state, table, left, min(view.best_ms, state.cost_ms), passed, view.steps + 1)
+        if len(self._known) > _REMEMBERED:
+            self._scores.pop(self._known.popitem(last=False)[1].number, None)
+        return made
 
-    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], best_ms: float, steps: int) -> View:
-        standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon)
+    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], best_ms: float, passed: Passed, steps: int) -> View:
+        standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon, passed.visits > 1)
         seen = observe(state.graph, table, matches, state.prices, self.rules, standing)
-        return View(state, table, matches, seen, best_ms, steps)
+        self._count += 1
+        return View(self._count, state, table, matches, seen, best_ms, passed, steps)
 
 
 def _drawn(logp: Sequence[float], rng: random.Random) -> int:

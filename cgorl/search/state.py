@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from cgorl.cost.model import CostModel, Price
 from cgorl.ir.graph import Graph
@@ -16,10 +17,17 @@ from cgorl.search.way import Way
 Move = tuple[str, tuple[int, ...], float]
 
 
+class _Rank(NamedTuple):
+    """What a match is ordered and known by, as long as its price stands."""
+
+    order: tuple[float, int]
+    move: Move
+
+
 class State:
     """One graph, its cost, the way that led to it and, once it is expanded, its matches priced."""
 
-    __slots__ = ("_cost", "_from", "_moves", "_order", "found", "graph", "prices", "way")
+    __slots__ = ("_cost", "_from", "_moves", "_order", "_ranks", "found", "graph", "prices", "way")
 
     found: MatchSet
 
@@ -27,6 +35,7 @@ class State:
         """A state that is not expanded: enough to know its graph and key. `origin` is what it came from."""
         self.graph, self._cost, self.way, self._from = graph, cost, way, origin
         self.prices: dict[Match, Price] = {}
+        self._ranks: dict[Match, _Rank] = {}
         self._order: tuple[Match, ...] | None = None
         self._moves: frozenset[Move] | None = None
 
@@ -35,7 +44,7 @@ class State:
         """The state that a search begins with, expanded."""
         made = cls(graph, cost, Way(cost.cost_ms(graph), sum(1 for n in graph.nodes.values() if not n.constant)))
         made.found = MatchSet(graph, rules)
-        return made._priced(meter, {}, set())
+        return made._priced(meter, {}, {}, set())
 
     @property
     def cost_ms(self) -> float:
@@ -56,9 +65,9 @@ class State:
         self._from = None  # so that the graphs passed through are not all kept
         self.found = parent.found.after(self.graph, match)
         touched = touched_by(parent.graph, self.graph, match.edit) | set(match.edit.removed)
-        return self._priced(meter, parent.prices, touched)
+        return self._priced(meter, parent.prices, parent._ranks, touched)
 
-    def _priced(self, meter: Meter, old: Mapping[Match, Price], touched: set[int]) -> State:
+    def _priced(self, meter: Meter, old: Mapping[Match, Price], ranks: Mapping[Match, _Rank], touched: set[int]) -> State:
         if meter.spent():
             return self
         limit = math.inf if meter.budget.evaluations is None else meter.budget.evaluations
@@ -71,6 +80,8 @@ class State:
                 if meter.spent():
                     break
                 known = self._cost.price(self.graph, m.edit)
+            elif m in ranks:
+                self._ranks[m] = ranks[m]
             self.prices[m] = known
             meter.evaluations += 1
         meter.expansions += 1
@@ -92,15 +103,24 @@ class State:
     def best_first(self) -> tuple[Match, ...]:
         """The matches, largest gain first; of equal gains the one that leaves fewer nodes, then the first of the listing."""
         if self._order is None:
-            self._order = tuple(sorted(self.prices, key=lambda m: (-round(self.prices[m].gain, 12), -self.fewer(m))))
+            ranks = self._ranked()
+            self._order = tuple(sorted(self.prices, key=lambda m: ranks[m].order))
         return self._order
 
     def move(self, match: Match) -> Move:
         """What tells a match from those of another graph: the same rewrite, gaining the same."""
-        return match.rule.name, match.nodes, round(self.prices[match].gain, 12)
+        return self._ranked()[match].move
 
     def moves(self) -> frozenset[Move]:
         """All that can be done here."""
         if self._moves is None:
-            self._moves = frozenset(self.move(m) for m in self.prices)
+            self._moves = frozenset([r.move for r in self._ranked().values()])
         return self._moves
+
+    def _ranked(self) -> Mapping[Match, _Rank]:
+        """The ranks of all matches; those inherited with their prices are kept."""
+        if len(self._ranks) < len(self.prices):
+            for m in self.prices.keys() - self._ranks.keys():
+                gain = round(self.prices[m].gain, 12)
+                self._ranks[m] = _Rank((-gain, -self.fewer(m)), (m.rule.name, m.nodes, gain))
+        return self._ranks

@@ -70,7 +70,7 @@ def test_the_change_is_of_touched_nodes(rollout: Rollout) -> None:
 def test_it_learns_to_foresee_and_to_tell_rewrites_apart(rollout: Rollout) -> None:
     made = icm(learning_rate=0.01)
     first = made.learn(rollout)
-    for _ in range(60):
+    for _ in range(120):
         last = made.learn(rollout)
     assert last["curiosity/forward_loss"] < 0.5 * first["curiosity/forward_loss"]
     assert last["curiosity/inverse_loss"] < 0.5 * first["curiosity/inverse_loss"]

@@ -70,14 +70,16 @@ def test_a_cut_episode_is_valued_by_what_was_really_seen_last() -> None:
 def test_returns_are_scaled_by_their_deviation() -> None:
     rng, scale = np.random.default_rng(0), ReturnScale(4, 1.0)
     returns = []
+    start = np.tile([0, 0, 0, 1], (10, 1))
     for _ in range(60):
         reward, done = 50 * rng.standard_normal((10, 4)), np.zeros((10, 4), bool)
         done[-1] = True
-        returns.append(np.cumsum(scale(reward, done), 0))
-    assert 0.85 < np.std(returns[10:]) < 1.15
+        reward[:, 3] /= 100  # on a graph of its own, where there is less to earn
+        returns.append(np.cumsum(scale(reward, done, start), 0))
+    assert 0.85 < np.std(np.array(returns)[10:, :, :3]) < 1.15 and 0.8 < np.std(np.array(returns)[10:, :, 3]) < 1.2
     other = ReturnScale(4, 1.0)
     other.restore(scale.state())
-    assert (other(reward, done) == scale(reward, done)).all()
+    assert (other(reward, done, start) == scale(reward, done, start)).all()
 
 
 def parameters(made: Learner) -> list[Any]:
@@ -124,6 +126,17 @@ def test_a_resumed_training_equals_one_that_was_not_interrupted(tmp_path: Path, 
     assert {k: (f.cost_ms, len(f.path)) for k, f in best[0].found.items()} == {
         k: (f.cost_ms, len(f.path)) for k, f in best[2].found.items()
     }
+
+
+def test_the_best_is_known_again_however_far_the_way_to_it_was() -> None:
+    env, best, again = RewriteEnv([start()], Episodes(horizon=40)), Best(), Best()
+    for _ in range(20):  # to and fro: longer than an episode is by default
+        env.perform(next(m for m in env.matches if m.rule.name in ("this-way", "that-way")))
+    env.at.cost_ms = 1.0
+    best(env)
+    assert len(best.found[0].path) == 20
+    again.restore(best.state(), env.starts)
+    assert len(again.found[0].path) == 20 and again.found[0].graph.key == env.at.graph.key
 
 
 def test_broken_checkpoints_are_named(tmp_path: Path) -> None:

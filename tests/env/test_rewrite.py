@@ -58,10 +58,12 @@ def test_the_steps_left_are_seen() -> None:
     assert left == [3, 2, 1, 0]
 
 
-def test_the_default_horizon_is_twice_the_longest_way_of_greed() -> None:
+def test_the_default_horizon_is_twice_the_way_of_greed_on_each_graph() -> None:
     far = Start.of(small("inception_v3"), LIBRARY, cost())
     assert far.greedy > 10
-    assert RewriteEnv([start(), far]).horizon == 2 * far.greedy and env().horizon == 16
+    e = RewriteEnv([start(), far])
+    assert e.horizon == 16 and e.reset(options={"start": 1})[0].left == e.horizon == 2 * far.greedy
+    assert RewriteEnv([far], Episodes(stretch=3)).horizon == 3 * far.greedy
 
 
 def test_the_way_straight_back_is_not_offered() -> None:
@@ -91,17 +93,18 @@ def test_a_real_graph_hides_few_matches_and_each_undoes_the_last_rewrite() -> No
 
 def test_visits_are_counted_by_key() -> None:
     e = env()
-    assert e.visits == 1
+    assert e.passed.visits == 1
     neutral = next(m for m in e.matches if m.rule.name == "that-way")
     e.perform(neutral)
     other = next(m for m in e.matches if m.rule.name == "this-way")
     e.perform(other)
     back = next(m for m in e.at.prices if m.rule.name == "this-way" and m.root >= e.starts[0].priced.graph.next_id)
     e.perform(back)
-    assert e.visits == 1
+    assert e.passed.visits == 1
     forth = next(m for m in e.at.prices if m.rule.name == "that-way" and m.root >= e.starts[0].priced.graph.next_id + 2)
+    assert e.observation.g_Q[-1] == 0
     e.perform(forth)
-    assert e.visits == 2
+    assert e.passed.visits == 2 and e.observation.g_Q[-1] == 1  # a revisit is flagged
 
 
 def test_one_seed_draws_the_same_graphs() -> None:
@@ -127,6 +130,7 @@ def test_a_graph_without_a_match_can_only_be_handed_back() -> None:
         ({"returned": "last"}, "env.returned"),
         ({"horizon": 0}, "env.horizon must be a whole number of at least 1"),
         ({"horizon": 2.5}, "env.horizon"),
+        ({"stretch": 0}, "env.stretch must be a number above 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], says: str) -> None:

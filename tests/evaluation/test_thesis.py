@@ -1,0 +1,88 @@
+"""The experiment of the thesis on a tiny graph: what it runs, keeps, and claims."""
+
+from __future__ import annotations
+
+import math
+import signal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cgorl import cli, config
+from cgorl.config import CONF, ConfigError
+from cgorl.evaluation.run import Listening
+from cgorl.evaluation.thesis import explore, thesis
+from cgorl.report.thesis import claims, methods, page, spent_until
+from tests.test_config import Watched, keys
+
+TINY = "problems={tiny: 'model=inception_v3 zoo.form=taso zoo.width=0.125 zoo.depth=[1,1,1] zoo.image=75 rules=default'}"
+FEW = ["only=[tiny]", "seeds=2", "evaluations=300", "trained_evaluations=500"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+    right = config.experiment
+    monkeypatch.setattr(config, "experiment", lambda *words: (Watched(right(*words)[0], seen), right(*words)[1]))
+    what = thesis("thesis_main", [TINY, *FEW, "output=kept"])
+    ran: list[str] = []
+    table = explore(what, Listening(begin=lambda job: ran.append(job.words)))
+    assert set(keys(CONF / "experiment" / "thesis_main.yaml")) <= seen
+    counts = table.groupby("method").size()
+    assert len(ran) == len(table) and counts["greedy"] == 1 and counts["agent"] == counts["train icm"] == counts["gain"] == 2
+    assert table["error"].isna().all() and (table["cost_ms"] <= table["initial_ms"]).all()
+    assert (table.loc[~table["method"].isin(what.keys["trained"]), "evaluations"] <= 300).all() and table["evaluations"].max() > 300
+    text = Path("kept/thesis_main.md").read_text()
+    assert "lower than every baseline at equal evaluations | tiny" in text and "seeds=2" in text and "with 2 seeds" in text
+    ran.clear()
+    assert len(explore(what, Listening(begin=lambda job: ran.append(job.words)))) == len(table) and not ran
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["seeds=0"], "seeds must be"),
+        (["only=[vgg]"], "no problem 'vgg'"),
+        (["model=bert"], "no key 'model'"),
+        (["evaluationz=3"], "no key 'evaluationz'"),
+    ],
+)
+def test_mistakes_are_named(argv: list[str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        thesis("thesis_main", argv)
+    assert cli.evaluate(["experiment=thesis_main", *argv], "") == 1
+
+
+def row(method: str, ms: float, curve: str, seed: Any = None, problem: str = "p") -> dict[str, Any]:
+    about = {"rules": "default", "device": "v100", "commit": "c", "machine": "m", "date": "d", "error": None}
+    spent = {"evaluations": 900, "cpu_seconds": 1.0}
+    return {"problem": problem, "method": method, "seed": seed, "initial_ms": 10.0, "cost_ms": ms, "curve": curve, **spent, **about}
+
+
+def test_claims_by_hand() -> None:
+    rows = [
+        *(row("greedy", 9.0, "0:10 50:9"), row("backtracking", 8.0, "0:10 50:9 600:8"), row("gain", 8.5, "0:10 70:8.5", 1)),
+        *(row("gain", 8.3, "0:10 70:8.3", 2), row("agent", 7.999, "0:10 200:8.001 300:7.999", 1), row("agent", 8.0, "0:10 290:8", 2)),
+    ]
+    found = {c[0]: c[2:] for c in claims({"p": methods(pd.DataFrame(rows))})}
+    half = found["as cheap as backtracking's with at most half of its evaluations, zero-shot"]
+    assert half == ["agent 200 to 290, backtracking 600", "yes"]
+    assert found["lower than every baseline at equal evaluations"][1] == "not told apart"
+    assert found["better led by what was learnt than by gains alone"][1] == "yes"
+    worse = [row("agent", 8.2, "0:10 290:8.2", k) for k in (1, 2)]
+    found = {c[0]: c[2:] for c in claims({"p": methods(pd.DataFrame([*rows[:2], *worse]))})}
+    assert found["lower than every baseline at equal evaluations"][1] == "no: higher"
+    assert found["as cheap as backtracking's with at most half of its evaluations, zero-shot"][1] == "no: does not come near the best known"
+    text = page(pd.DataFrame([*rows, row("beam", math.nan, "") | {"error": "out of luck"}]), "the command")
+    assert "## Failed" in text and "beam: out of luck" in text and "-20.000, -20.010" not in text and "-20.010, -20.000" in text
+
+
+def test_evaluations_until_a_cost() -> None:
+    assert spent_until("0:10 50:9 600:8", 9.0) == 50 and math.isnan(spent_until("0:10 50:9", 8.9)) and spent_until("0:10", 10.0) == 0
