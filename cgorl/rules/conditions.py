@@ -64,6 +64,8 @@ _ALL: tuple[Callable[..., None], ...] = (
     axes.covering,
     axes.not_negative,
     heads.heads_of,
+    heads.number_alone,
+    heads.single_first,
     lookup.indices,
     lookup.counting,
     lookup.single_last,

@@ -66,6 +66,7 @@ _ALL: tuple[Callable[..., Any], ...] = (
     kernels.tail,
     heads.equal_parts,
     heads.without_third,
+    heads.shape_behind,
     lookup.last_axis,
     lookup.framed,
     lookup.row,
