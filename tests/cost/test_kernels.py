@@ -87,6 +87,22 @@ def test_small_convnets(body: str) -> None:
     assert same(conv(body))
 
 
+GELU = (
+    "agraph (float[batch,4,8] x) => (float[batch,4,16] y) {"
+    " s = Constant<value = int64[2] {8,16}>() w = ConstantOfShape<value = float[1] {0.1}>(s)"
+    " t = Constant<value = int64[1] {16}>() b = ConstantOfShape<value = float[1] {0.2}>(t) r = Constant<value = float {1.4142135}>()"
+    " one = Constant<value = float {1.0}>() half = Constant<value = float {0.5}>() m = MatMul(x, w) %s"
+    " d = Div(h, r) e = Erf(d) a = Add(e, one) p = Mul(h, a) y = Mul(p, half) }"
+)
+
+
+@pytest.mark.parametrize("sum_", ["h = Add(b, m)", "h = Add(m, b)", "h = Identity(m)", "g = Add(m, b) h = Neg(g)"])
+def test_gelu_takes_a_bias_along_where_the_runtime_makes_no_gemm(sum_: str) -> None:
+    g = simplify(graph(GELU % sum_)).graph
+    assert same(g)
+    assert ("fused.BiasGelu" in names(foretold(g))) == sum_.startswith("h = Add")
+
+
 def test_what_a_conv_takes_along() -> None:
     if written.block() == 1:
         pytest.skip("this machine's runtime has no blocked layout")

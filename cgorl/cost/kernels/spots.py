@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cgorl.cost.kernels import fusions
+from cgorl.cost.kernels import fusions, gelu
 from cgorl.cost.kernels.look import Look
 from cgorl.cost.model import View
 from cgorl.ir.node import Node, Value
@@ -105,13 +105,13 @@ class Spots(Look):
             return False, i, PRODUCT
         if op == "Gemm":
             return False, i, AFFINE
-        if (head := fusions.taken(self, i, node)) is not None:
-            inner = fusions.quick_gelu(self, head)
+        if (head := gelu.taken(self, i, node)) is not None:
+            inner = gelu.quick(self, head)
             blocked = inner is not None and self.blocked(inner) and self.blockable(inner)
             return blocked, head, CLOSED
         if (found := self._plain(i, node)) is not None:
             return found
-        if (head := fusions.biased(self, i, node)) is not None:
+        if (head := gelu.biased(self, i, node)) is not None:
             return False, head, CLOSED
         if not self.blockable(first):
             return plain
