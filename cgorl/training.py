@@ -86,7 +86,10 @@ def parts(cfg: Any) -> Parts:
         model = pipeline.load_model(what, zoo)
         pipeline.check_model(model, options["dims"])
         graphs[name] = simplify(model).graph if options["simplify"] else model
-    policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
+    if options["initial"]:
+        policy = checkpoint.policy(options["initial"], rules)[0]
+    else:
+        policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
     assert isinstance(policy.encoder, Encoder)
     starts = [Start.of(graph, rules, cost) for graph in graphs.values()]
     for name, start in zip(graphs, starts, strict=True):
