@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 from cgorl import config, pipeline, zoo
 from cgorl.cost.measured import Measured
 from cgorl.cost.model import CostModel
+from cgorl.gate.stage import Gated
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import check_writable
 from cgorl.ir.simplify import simplify
-from cgorl.pipeline import Gated, Outcome, Stage
+from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import ledger, summary
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Budget, Listener, Progress, Searcher, SearchResult
@@ -160,7 +161,7 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
 def _gated(options: Mapping[str, Any], prices: CostModel) -> Gated | None:
     """How a result is measured; None where it is not: where the prices are not those of this machine, unless asked for."""
     level = prices.level if isinstance(prices, Measured) else None
-    how = Gated(options["gate_seconds"], level or "all", options["unbound"])
+    how = Gated(options["gate_seconds"], level or "all", options["unbound"], options["ledger_seconds"])
     wanted = options["gate"]
     return how if wanted is True or (wanted == "auto" and level is not None) else None
 

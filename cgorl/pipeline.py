@@ -9,13 +9,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cgorl import gate, zoo
-from cgorl.certificate.equivalence import Equivalence, compare
-from cgorl.certificate.inputs import draws, feeds
-from cgorl.certificate.rewrite import RewriteProof, prove_rewrite
+from cgorl import zoo
+from cgorl.certificate.trace import Proof, prove_trace
 from cgorl.cost.model import CostModel, Now
+from cgorl.gate import Verdict
+from cgorl.gate.stage import Found, Gated, gate
 from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
@@ -25,7 +23,7 @@ from cgorl.ir.sizes import DimsError, symbols
 from cgorl.rules.coverage import Coverage, coverage
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import OPEN, Budget, Progress, Searcher
-from cgorl.search.trace import Step, repriced, to_json, without
+from cgorl.search.trace import Step, to_json
 
 MIN_OPSET = 7
 
@@ -42,22 +40,6 @@ class Status(Enum):
     UNCHANGED = "nothing found within the budget"
     REFUSED = "refused"
     PROOF_FAILED = "proof failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Both levels of proof; rewrites (rule, reason) that were `dropped` as wrong or `unproven`, and what rested on them."""
-
-    rewrites: tuple[RewriteProof, ...] = ()
-    whole: Equivalence | None = None
-    dropped: tuple[tuple[str, str], ...] = ()
-    lost: tuple[str, ...] = ()
-    unproven: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found wrong: nothing is `dropped` and the whole agrees."""
-        return not self.dropped and (self.whole is None or self.whole.ok)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +67,7 @@ class Outcome:
     files: tuple[Path, ...] = ()
     before_ms: Mapping[str, float] = field(default_factory=dict)
     after_ms: Mapping[str, float] = field(default_factory=dict)
-    gate: gate.Verdict | None = None
+    gate: Verdict | None = None
     notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> list[Path]:
@@ -98,15 +80,6 @@ class Outcome:
         for step in self.trace:
             graph = graph.replace(step.match.edit)
         return to_json(self.start, graph, self.trace, self.rules)
-
-
-@dataclass(frozen=True, slots=True)
-class Gated:
-    """How a result is measured: for how long, at which session level, and the size of symbols that have none."""
-
-    seconds: float = 20.0
-    level: str = "all"
-    unbound: int | None = None
 
 
 Stage = Callable[[str, Progress | float | None], None]
@@ -179,21 +152,21 @@ def optimize(
     if not found.trace and not (tidy and tidy.steps):
         graph, trace, proof = model, found.trace, Proof()
     elif prove:
-        graph, trace, proof = _proven(model, start, found.trace, cost, dims or {}, seed, say)
+        graph, trace, proof = prove_trace(model, start, found.trace, cost, dims or {}, seed, say)
     else:
         graph, trace, proof = fold_rewrites(found.graph), found.trace, Proof()
     lap("prove")
     verdict = None
-    if gated is not None and graph is not model and proof.ok:
+    if gated is not None and graph is not model:
         say("gate", None)
-        graph, trace, verdict = _measured(model, start, graph, trace, dims or {}, gated, seed)
+        best, verdict = gate(model, start, Found(graph, trace, proof), cost, dims or {}, gated, seed, lambda share: say("gate", share))
+        graph, trace = best.graph, best.trace
+        proof = best.proof if proof.ok else proof  # what was found wrong stays told
         lap("gate")
-    unchanged = graph is model
-    nothing = Status.UNCHANGED if found.stopped in OPEN else Status.OPTIMAL
-    status = Status.PROOF_FAILED if not proof.ok else nothing if unchanged else Status.OPTIMIZED
-    facts = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
+    facts: dict[str, Any] = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
+    facts |= {"found_ms": found.cost_ms, "found_rewrites": len(found.trace)}
     return Outcome(
-        status,
+        _status(graph is model, proof, verdict, found.stopped),
         graph,
         model,
         start,
@@ -213,27 +186,13 @@ def optimize(
     )
 
 
-def _measured(
-    model: Graph, start: Graph, final: Graph, trace: tuple[Step, ...], dims: Mapping[str, int], how: Gated, seed: int
-) -> tuple[Graph, tuple[Step, ...], gate.Verdict]:
-    """The best measured of original, simplified graph, result and prefixes of the trace; a prefix is proven as a whole first."""
-    graphs, here = {gate.ORIGINAL: model, gate.SIMPLIFIED: fold_rewrites(start)}, start
-    lengths = {n: "result" if n == len(trace) else f"{n} rewrites" for n in gate.prefixes([s.before_ms - s.after_ms for s in trace])}
-    for n, step in enumerate(trace, 1):
-        here = here.replace(step.match.edit)
-        if n in lengths:
-            graphs[lengths[n]] = final if n == len(trace) else fold_rewrites(here)
-    sizes = {s: dims.get(s, how.unbound or 1) for s in symbols(model)}
-    given = feeds(model, sizes, np.random.default_rng(seed))
-    while True:
-        runners, failed = gate.runners(graphs, given, how.level)
-        if gate.ORIGINAL not in runners:
-            return model, (), gate.Verdict(gate.ORIGINAL, (), how.level, f"the original does not run: {failed[gate.ORIGINAL]}")
-        verdict = gate.judge(runners, how.seconds, seed, f"onnxruntime, 1 thread, level {how.level}")
-        n = next((n for n, name in lengths.items() if name == verdict.kept), 0)
-        if verdict.kept in (gate.ORIGINAL, "result") or compare(model, graphs[verdict.kept], dims, taps=True).ok:
-            return graphs[verdict.kept], trace[:n], verdict
-        del graphs[verdict.kept]  # its rewrites agree one by one, and all together, but not these
+def _status(unchanged: bool, proof: Proof, verdict: Verdict | None, stopped: str) -> Status:
+    if not proof.ok:
+        return Status.PROOF_FAILED
+    if not unchanged and (verdict is None or verdict.faster):
+        return Status.OPTIMIZED
+    measured = verdict is None or (verdict.timings and not verdict.why)
+    return Status.OPTIMAL if measured and stopped not in OPEN else Status.UNCHANGED
 
 
 def by_operator(graph: Graph, cost: CostModel) -> dict[str, float]:
@@ -253,57 +212,3 @@ def _check_dims(model: Graph, dims: Mapping[str, int]) -> None:
     for name in dims:
         if name not in known:
             raise DimsError(f"the model has no dim '{name}' to give a size to" + (f"; it has {', '.join(known)}" if known else ""))
-
-
-def _proven(
-    model: Graph, start: Graph, trace: tuple[Step, ...], cost: CostModel, dims: Mapping[str, int], seed: int, say: Stage
-) -> tuple[Graph, tuple[Step, ...], Proof]:
-    """The graph after those rewrites that are proven; the guilty of a difference in the whole are found by bisection.
-
-    Where some are dropped, those that stay may have come out otherwise, and are proven anew.
-    """
-    sizes = draws(start, dims, 2)
-    guilty: dict[int, str] = {}
-    proofs: dict[int, RewriteProof] = {}
-    while True:
-        _, done, lost = without(start, trace, guilty) if guilty else (start, dict(enumerate(trace)), [])
-        here = start
-        for n, (k, step) in enumerate(done.items()):
-            say("prove", n / (len(done) + 1))
-            proofs[k] = prove_rewrite(here, step.match, sizes, np.random.default_rng((seed, k)))
-            here = here.replace(step.match.edit)
-        if unproven := {k: proofs[k].why for k in done if not proofs[k].ok}:
-            guilty.update(unproven)
-            continue
-        say("compare", None)
-        final = fold_rewrites(here)
-        whole = compare(model, final, dims, taps=True)
-        if whole.ok or not done:
-            break
-        if not compare(model, fold_rewrites(start), dims, taps=True).ok:
-            lost, done = [*lost, *done], {}
-            break
-        guilty[_first_bad(model, start, trace, list(done), guilty, dims)] = f"the whole model: {whole.why}"
-    wrong = {k for k in guilty if k not in proofs or proofs[k].ok or proofs[k].refuted}  # one proven by itself failed the whole
-    dropped = tuple((trace[k].match.rule.name, guilty[k]) for k in sorted(wrong))
-    unproven_ = tuple((trace[k].match.rule.name, guilty[k]) for k in sorted(guilty.keys() - wrong))
-    left = tuple(trace[k].match.rule.name for k in sorted(lost))
-    shown = tuple(proofs[k] for k in sorted(proofs))
-    if not whole.ok:  # without any rewrite: the clean-up itself is at fault
-        return model, (), Proof(shown, whole, (*dropped, ("simplify", whole.why)), left, unproven_)
-    return final, repriced(start, tuple(done.values()), cost) if guilty else trace, Proof(shown, whole, dropped, left, unproven_)
-
-
-def _first_bad(
-    model: Graph, start: Graph, trace: tuple[Step, ...], done: list[int], guilty: Mapping[int, str], dims: Mapping[str, int]
-) -> int:
-    """Number of the first rewrite after which the whole differs from the original; before the first it does not."""
-    low, high = 0, len(done)
-    while high - low > 1:
-        middle = (low + high) // 2
-        graph, _, _ = without(start, trace, set(guilty) | set(done[middle:]))
-        if compare(model, fold_rewrites(graph), dims, taps=True).ok:
-            low = middle
-        else:
-            high = middle
-    return done[high - 1]

@@ -17,6 +17,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from cgorl import cli, pipeline
+from cgorl.certificate import trace
 from cgorl.certificate.rewrite import RewriteProof
 from cgorl.tracking import Tracker, TrackError
 from tests.texts import model
@@ -240,7 +241,7 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     assert Path("o.onnx").exists()
     fails(capsys, "refused: the model uses opset 6", "model=old.onnx", "output=p.onnx", code=3)
     assert run(capsys, *REPVGG, "exit_codes=detailed")[0] == 0
-    monkeypatch.setattr(pipeline, "prove_rewrite", lambda g, m, s, r: RewriteProof(m.rule.name, 1.0, "the result differs"))
+    monkeypatch.setattr(trace, "prove_rewrite", lambda g, m, s, r: RewriteProof(m.rule.name, 1.0, "the result differs"))
     code, out, err = run(capsys, *REPVGG, "output=q.onnx")
     assert (code, err) == (4, "") and "status    proof failed" in out and onnx.load("q.onnx").graph.node
 
@@ -256,7 +257,7 @@ def test_an_interrupt_before_there_is_a_result(capsys: pytest.CaptureFixture[str
     def press(*_: Any, **more: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(pipeline, "compare", press)
+    monkeypatch.setattr(trace, "compare", press)
     fails(capsys, "interrupted before there was a proven result; nothing was written", *REPVGG, "output=o.onnx", code=130)
 
 
@@ -337,6 +338,7 @@ def test_ctrl_c_while_the_result_is_written_is_too_late_to_lose_it() -> None:
     code = """
 import os, signal, sys
 from cgorl import cli, pipeline
+from cgorl.certificate import trace
 save = pipeline.save
 def pressed(graph, path):
     os.kill(os.getpid(), signal.SIGINT)

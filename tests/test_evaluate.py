@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from cgorl import cli, pipeline
+from cgorl.certificate import trace
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "scripts" / "evaluate.py"
@@ -103,7 +104,7 @@ def test_a_proof_that_fails_shows_in_the_exit_code(capsys: pytest.CaptureFixture
     from cgorl.certificate.rewrite import RewriteProof
 
     assert run(capsys, *REPVGG, "prove=true")[0] == 0
-    monkeypatch.setattr(pipeline, "prove_rewrite", lambda g, m, s, r: RewriteProof(m.rule.name, 1.0, "the result differs"))
+    monkeypatch.setattr(trace, "prove_rewrite", lambda g, m, s, r: RewriteProof(m.rule.name, 1.0, "the result differs"))
     code, out, _ = run(capsys, *REPVGG, "prove=true")
     assert code == 4 and "failed: 1 of 1 jobs" in out and "the result differs" in out
 

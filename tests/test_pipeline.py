@@ -12,6 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from cgorl import pipeline
+from cgorl.certificate import trace
 from cgorl.certificate.equivalence import compare
 from cgorl.certificate.rewrite import RewriteProof
 from cgorl.ir.from_proto import from_proto
@@ -65,8 +66,8 @@ def test_a_job_with_nothing_to_do_gives_the_model_itself() -> None:
 
 
 def test_without_proof_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "compare", None)
-    monkeypatch.setattr(pipeline, "prove_rewrite", None)
+    monkeypatch.setattr(trace, "compare", None)
+    monkeypatch.setattr(trace, "prove_rewrite", None)
     found = job(small("repvgg_a0"), prove=False)
     assert found.status is Status.OPTIMIZED and found.proof == pipeline.Proof()
 
@@ -81,7 +82,7 @@ def test_the_trace_of_a_job_replays_from_the_simplified_graph() -> None:
 @pytest.mark.parametrize("blinded", [False, True], ids=["local", "global"])
 def test_the_guilty_rewrite_goes_and_takes_what_rests_on_it_along(blinded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if blinded:
-        monkeypatch.setattr(pipeline, "prove_rewrite", blind)
+        monkeypatch.setattr(trace, "prove_rewrite", blind)
     g = graph(RESTS)
     found = job(g, MIXED)
     assert found.status is Status.PROOF_FAILED and names(found) == ["abs-abs"]
@@ -99,7 +100,7 @@ def test_the_guilty_rewrite_goes_and_takes_what_rests_on_it_along(blinded: bool,
 @pytest.mark.parametrize("blinded", [False, True], ids=["local", "global"])
 def test_many_guilty_ones_are_all_found_in_a_deep_graph(blinded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if blinded:
-        monkeypatch.setattr(pipeline, "prove_rewrite", blind)
+        monkeypatch.setattr(trace, "prove_rewrite", blind)
     g = small("repvgg_a0")
     sound, found = job(g), job(g, MIXED)
     assert {rule for rule, _ in found.proof.dropped} == {"drop-relu"} and len(found.proof.dropped) == 5
@@ -111,7 +112,7 @@ def test_a_rewrite_that_cannot_be_re_run_is_dropped(monkeypatch: pytest.MonkeyPa
     def closed(g: Graph, match: Any, sizes: Any, rng: Any) -> RewriteProof:
         return RewriteProof(match.rule.name, 0.0, "could not be re-run" if match.rule.name == "abs-abs" else "")
 
-    monkeypatch.setattr(pipeline, "prove_rewrite", closed)
+    monkeypatch.setattr(trace, "prove_rewrite", closed)
     found = job(graph(RESTS))
     assert found.status is Status.PROOF_FAILED and found.proof.dropped == (("abs-abs", "could not be re-run"),)
     assert found.graph is not found.original and compare(found.original, found.graph)
@@ -134,7 +135,7 @@ def test_a_spoilt_saved_constant_shows_at_the_taps(factor: float) -> None:
 
 
 def test_spoilt_folding_is_caught_and_nothing_of_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    right: Callable[[Graph], Graph] = pipeline.fold_rewrites
+    right: Callable[[Graph], Graph] = trace.fold_rewrites
     g = small("repvgg_a0")
 
     def wrong(made: Graph) -> Graph:
@@ -142,7 +143,7 @@ def test_spoilt_folding_is_caught_and_nothing_of_it_is_kept(monkeypatch: pytest.
         new = [i for i in found.nodes if i >= g.next_id and found.nodes[i].is_constant and len(found.nodes[i].tensor.shape) == 4]
         return tampered(found, g, 1.1) if new else found
 
-    monkeypatch.setattr(pipeline, "fold_rewrites", wrong)
+    monkeypatch.setattr(trace, "fold_rewrites", wrong)
     found = job(g, clean=False)
     assert found.status is Status.PROOF_FAILED and not found.trace
     assert len(found.proof.dropped) == 10 and compare(g, found.graph)
@@ -164,7 +165,7 @@ def test_a_wrong_clean_up_is_found_at_once_and_the_original_kept(monkeypatch: py
         return compare(*args, **more)
 
     monkeypatch.setattr(pipeline, "simplify", wrong)
-    monkeypatch.setattr(pipeline, "compare", counted)
+    monkeypatch.setattr(trace, "compare", counted)
     g = small("repvgg_a0")
     found = job(g)
     assert found.status is Status.PROOF_FAILED and found.graph is g and not found.trace

@@ -22,27 +22,21 @@ _CHAINED |= frozenset({"Softmax", "LayerNormalization", "QuickGelu", "Gelu", "Fa
 """Operators that the runtime runs in place: each copy reads the last one's result."""
 
 
-def bench_model(kernel: Kernel, copies: int, seed: int = 0) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """A model that runs `kernel` `copies` times, and what to feed it.
+def bench_model(kernel: Kernel, copies: int, held: int = 1, seed: int = 0) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """A model that runs `kernel` `copies` times, and what to feed it; to be run in the order of its nodes.
 
     Each copy has weights of its own, so that they are read from memory as in a real model, and reads the same operands.
-    A result is free once the next copy has run: an Unsqueeze by a Shape of no dims changes nothing, and is what the copy after
-    that waits for. Results that nobody holds make memory-bound kernels too dear, those that are free at once too cheap.
+    A result is given free once the next copy has run, by a Flatten (`held` of them) that nobody reads. Results that nobody
+    holds make memory-bound kernels too dear, those that are free at once too cheap.
     """
     rng = np.random.default_rng(seed)
-    opset = _opset(kernel)
-    ordered = opset >= 15
     feeds: dict[str, Array] = {}
-    inputs, held, nodes = [], [], []
-    first = -1
+    inputs, weights, nodes = [], [], []
     for k, s in enumerate(kernel.inputs):
         if s is not None and not s.fixed:
             feeds[f"x{k}"] = _array(kernel, k, s, rng)
             inputs.append(helper.make_tensor_value_info(f"x{k}", s.dtype, s.shape))
-            first = k if first < 0 else first
-    chained = kernel.op in _CHAINED and first == 0 and kernel.outputs[0] is not None and kernel.inputs[0] == kernel.outputs[0]
-    here = f"x{first}"
-    last = before = ""
+    chain, last = chained(kernel), ""
     for n in range(copies):
         names = []
         for k, s in enumerate(kernel.inputs):
@@ -50,25 +44,17 @@ def bench_model(kernel: Kernel, copies: int, seed: int = 0) -> tuple[onnx.ModelP
                 names.append("")
             elif s.fixed:
                 names.append(f"w{n}_{k}")
-                held.append(helper.make_tensor(names[-1], s.dtype, s.shape, _array(kernel, k, s, rng).tobytes(), raw=True))
+                weights.append(helper.make_tensor(names[-1], s.dtype, s.shape, _array(kernel, k, s, rng).tobytes(), raw=True))
             else:
-                names.append(here if k == first else f"x{k}")
+                names.append(last if chain and k == 0 and n else f"x{k}")
         results = [f"y{n}_{p}" if s is not None else "" for p, s in enumerate(kernel.outputs)]
         nodes.append(_node(kernel, names, results))
+        if last and not chain:
+            nodes += [helper.make_node("Flatten", [last], [f"f{n}_{h}"], axis=0) for h in range(held)]
         last = next(r for r in results if r)
-        if chained:
-            here = last
-        elif ordered and first >= 0 and n + 1 < copies:
-            here, waits = f"a{n}", f"s{n}"
-            nodes.append(helper.make_node("Shape", [last], [waits], start=0, end=0))
-            if before:
-                nodes.append(helper.make_node("Unsqueeze", [before, waits], [f"b{n}"]))
-                nodes.append(helper.make_node("Shape", [f"b{n}"], [waits := f"t{n}"], start=0, end=0))
-            nodes.append(helper.make_node("Unsqueeze", [f"x{first}", waits], [here]))
-            before = last
     out = next(s for s in kernel.outputs if s is not None)
-    graph = helper.make_graph(nodes, "bench", inputs, [helper.make_tensor_value_info(last, out.dtype, None)], held)
-    domains = [("", opset), (FUSED, 1), (BLOCKED, 1)]
+    graph = helper.make_graph(nodes, "bench", inputs, [helper.make_tensor_value_info(last, out.dtype, None)], weights)
+    domains = [("", _opset(kernel)), (FUSED, 1), (BLOCKED, 1)]
     if kernel.domain not in ("", FUSED, BLOCKED):
         domains.append((kernel.domain, kernel.opset))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in domains], ir_version=9), feeds
@@ -79,11 +65,10 @@ def weight_bytes(kernel: Kernel) -> int:
     return sum(math.ceil(s.elements * element_bits(s.dtype) / 8) for s in kernel.inputs if s is not None and s.fixed)
 
 
-def helpers(kernel: Kernel, copies: int) -> int:
-    """How many times Shapes and Unsqueezes stand between two copies."""
-    if _opset(kernel) < 15 or (kernel.op in _CHAINED and kernel.inputs[0] == kernel.outputs[0]):
-        return 0
-    return copies - 1 if any(s is not None and not s.fixed for s in kernel.inputs) else 0
+def chained(kernel: Kernel) -> bool:
+    """Whether each copy reads the last one's result, since the runtime writes it where the operand stood."""
+    first = kernel.inputs[0] if kernel.inputs else None
+    return kernel.op in _CHAINED and first is not None and not first.fixed and first == kernel.outputs[0]
 
 
 def _opset(kernel: Kernel) -> int:
@@ -93,10 +78,12 @@ def _opset(kernel: Kernel) -> int:
     if kernel.opset >= OPSET or kernel.domain or a is None or b is None:
         return kernel.opset
     same = set(a.attributes) == set(b.attributes) and len(a.inputs) == len(b.inputs) and kernel.op not in ("Softmax", "LogSoftmax")
-    return OPSET if same and a.since_version >= 7 else kernel.opset
+    return OPSET if same else kernel.opset
 
 
 def _node(kernel: Kernel, inputs: list[str], outputs: list[str]) -> onnx.NodeProto:
+    if kernel.op == "Split":  # onnxruntime dies of a Split that has a result without a name
+        outputs = [name or f"{next(filter(None, outputs))}_{p}" for p, name in enumerate(outputs)]
     attrs: dict[str, Any] = {}
     for name, value in kernel.attrs:
         if isinstance(value, tuple) and value and value[0] == "tensor":

@@ -47,19 +47,20 @@ def moved(kernel: Kernel) -> float:
 class Nearest:
     """Measured kernels by operator, to estimate others from."""
 
-    def __init__(self, measured: Iterable[tuple[Kernel, float]]) -> None:
-        """Takes kernels with their price in ms."""
-        self._kin: dict[tuple[str, str], list[tuple[Kernel, float]]] = {}
-        for kernel, ms in measured:
-            self._kin.setdefault((kernel.domain, kernel.op), []).append((kernel, ms))
+    def __init__(self, measured: Iterable[tuple[Kernel, float]], elsewhere: Iterable[tuple[Kernel, float]] = ()) -> None:
+        """Takes kernels with their price in ms; those measured `elsewhere` count where there is no kin of this target."""
+        self._kin: tuple[dict[tuple[str, str], list[tuple[Kernel, float]]], ...] = ({}, {})
+        for table, given in zip(self._kin, (measured, elsewhere), strict=True):
+            for kernel, ms in given:
+                table.setdefault((kernel.domain, kernel.op), []).append((kernel, ms))
 
     def ms(self, kernel: Kernel) -> float:
         """The estimate."""
-        kin = self._kin.get((kernel.domain, kernel.op))
-        if not kin:
-            return roofline_ms(kernel)
-        near, ms = min(kin, key=lambda pair: _distance(pair[0], kernel))
-        return roofline_ms(kernel) * ms / roofline_ms(near)
+        for table in self._kin:
+            if kin := table.get((kernel.domain, kernel.op)):
+                near, ms = min(kin, key=lambda pair: _distance(pair[0], kernel))
+                return roofline_ms(kernel) * ms / roofline_ms(near)
+        return roofline_ms(kernel)
 
 
 def _distance(a: Kernel, b: Kernel) -> float:

@@ -95,8 +95,17 @@ class Measured:
     def price(self, graph: Graph, edit: Edit) -> Price:
         """The gain and what it rests on."""
         change = self._table(graph).change(edit)
-        gone, made = Counter(change.gone), Counter(change.made)
-        less, more = gone - made, made - gone
+        gain, doubt = self._difference(change.gone, change.made)
+        return Price(0.0 if 0 < gain < doubt else gain, change.rests)
+
+    def doubt_ms(self, a: Graph, b: Graph) -> float:
+        """The noise of the kernels in which two graphs differ: a difference below that counts as none."""
+        return self._difference(self.kernels(a), self.kernels(b))[1]
+
+    def _difference(self, gone: Iterable[Kernel], made: Iterable[Kernel]) -> tuple[float, float]:
+        """What kernels that go take longer than those that come, and how much of it may be noise; in ms."""
+        less, more = Counter(gone), Counter(made)
+        less, more = less - more, more - less
         self._learn([*less, *more])
         gain, doubt = 0.0, 0.0
         for sign, counted in ((1, less), (-1, more)):
@@ -104,7 +113,7 @@ class Measured:
                 entry = self._entry(kernel)
                 gain += sign * n * entry.ms
                 doubt += (n * entry.ms * entry.noise) ** 2
-        return Price(0.0 if 0 < gain < self.doubt * math.sqrt(doubt) else gain, change.rests)
+        return gain, self.doubt * math.sqrt(doubt)
 
     def unknown(self, graph: Graph) -> list[str]:
         """Values of running nodes whose size stays unknown; their unknown dims count as 1."""
@@ -179,10 +188,12 @@ class Measured:
                 self._counts["estimated"] += 1
 
     def _estimate(self, kernel: Kernel) -> float:
-        size = len(self.store.entries)
+        size = len(self.store)
         if size not in self._nearest:
             self._nearest.clear()
-            self._nearest[size] = Nearest((Kernel.of_key(key), e.ms) for key, e in self.store.entries.items())
+            self._nearest[size] = Nearest(
+                *([(Kernel.of_key(k), e.ms) for k, e in t.items()] for t in (self.store.entries, self.store.foreign))
+            )
         return self._nearest[size].ms(kernel)
 
     def _known(self, kernel: Kernel, how: str) -> bool:

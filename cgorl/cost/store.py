@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple
+
+import numpy as np
 
 from cgorl.cost.model import CostError
 from cgorl.cost.target import Target
@@ -17,69 +20,133 @@ try:
 except ImportError:  # not a POSIX system: one process at a time
     fcntl = None  # type: ignore[assignment]
 
+PACE = 1.06
+"""How much slower than the table's the machine's pace may be: what is measured meanwhile is no price of the table."""
+
+_ENOUGH = 8
+"""As many entries tell the pace of a table."""
+
 
 class Entry(NamedTuple):
-    """A price in ms, how far two pricings of it may lie apart (as a share of it), and the samples it rests on."""
+    """A price in ms, how far two pricings of it may lie apart (as a share of it), and the samples it rests on.
+
+    `pace_ms` is what the anchor took meanwhile (0: not known): the table's prices are of one pace.
+    """
 
     ms: float
     noise: float
     samples: int
+    pace_ms: float = 0.0
 
 
 class Store:
     """The table of one target: JSON lines, the first of which describes the target.
 
     An entry is one line, appended under a lock and flushed: processes that write at the same time do not mix, a killed one
-    leaves at most one torn line, which readers pass over. Of two entries for one kernel the later counts. Files that are
-    shipped are read, and never written.
+    leaves at most one torn line, which readers pass over. Of two entries for one kernel the later counts. Entries from a
+    slow phase of the machine, by the pace of the others, are passed over like torn ones. Files that are shipped are read,
+    and never written.
     """
 
     def __init__(self, folder: str | Path, target: Target, shipped: str | Path | None = None) -> None:
         """Reads what there is for `target` in `shipped` and `folder`. Raises CostError for a table of another target."""
         self.target, self.path = target, Path(folder) / target.file_name
-        self.entries: dict[str, Entry] = {}
-        for path in (*([Path(shipped) / target.file_name] if shipped is not None else []), self.path):
-            if path.is_file():
-                self.entries.update(self._read(path))
+        self._shipped = Path(shipped) if shipped is not None else None
+        self._read_to = 0
+        self._pace: float | None = None
+        self._all: dict[str, Entry] = {}
+        if self._shipped is not None and (path := self._shipped / target.file_name).is_file():
+            self._all.update(_entries(_lines(path, 0, _head(target))[0]))
+        self.refresh()
+
+    @property
+    def pace_ms(self) -> float:
+        """What the anchor took when the table's prices were measured: a quarter of them are below; 0 while there are too few."""
+        if self._pace is None:
+            paces = [e.pace_ms for e in self._all.values() if e.pace_ms > 0]
+            self._pace = float(np.quantile(paces, 0.25)) if len(paces) >= _ENOUGH else 0.0
+        return self._pace
+
+    def __len__(self) -> int:
+        """How many entries were read or added, those that do not hold among them."""
+        return len(self._all)
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """The prices that hold, by key."""
+        limit = PACE * self.pace_ms or float("inf")
+        return {key: e for key, e in self._all.items() if e.pace_ms <= limit}
+
+    @cached_property
+    def foreign(self) -> dict[str, Entry]:
+        """The prices of other targets that were shipped: no prices here, but what an estimate may go by."""
+        found: dict[str, Entry] = {}
+        paths = sorted(self._shipped.glob("*.jsonl")) if self._shipped is not None else []
+        for path in paths:
+            if path.name != self.path.name:
+                found.update(_entries(_lines(path, 0, None)[0]))
+        return found
 
     def get(self, key: str) -> Entry | None:
         """The price of the kernel with this key, if it has been measured."""
-        return self.entries.get(key)
+        found = self._all.get(key)
+        if found is None or (found.pace_ms > 0 and 0 < PACE * self.pace_ms < found.pace_ms):
+            return None
+        return found
+
+    def refresh(self) -> None:
+        """Reads what other processes have added. Raises CostError for a table of another target."""
+        if self.path.is_file() and self.path.stat().st_size > self._read_to:
+            lines, self._read_to = _lines(self.path, self._read_to, _head(self.target))
+            self._all.update(_entries(lines))
+            self._pace = None
 
     def add(self, key: str, entry: Entry) -> None:
         """Keeps a price, at once also in the file. Raises CostError where that cannot be written."""
-        self.entries[key] = entry
-        line = json.dumps({"kernel": json.loads(key), **entry._asdict()}, separators=(",", ":"))
+        self._all[key], self._pace = entry, None
+        head, line = _head(self.target), json.dumps({"kernel": json.loads(key), **entry._asdict()}, separators=(",", ":"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab+") as f, _locked(f):
                 size = f.seek(0, 2)
-                if size == 0:
-                    f.write(self._head() + b"\n")
+                if size <= len(head):  # nothing, or what a killed process left of the first line
+                    f.truncate(0)
+                    f.write(head + b"\n")
                 elif (f.seek(size - 1), f.read(1))[1] != b"\n":  # a killed process left half a line
                     f.write(b"\n")
                 f.write(line.encode() + b"\n")
         except OSError as e:
             raise CostError(f"cannot write the table '{self.path}': {e.strerror or e}") from None
 
-    def _head(self) -> bytes:
-        return json.dumps({"target": asdict(self.target)}, separators=(",", ":")).encode()
 
-    def _read(self, path: Path) -> Mapping[str, Entry]:
-        found: dict[str, Entry] = {}
-        with path.open("rb") as f:
-            lines = iter(f.read().split(b"\n"))
-        head = next(lines, b"")
-        if head and head != self._head():
-            raise CostError(f"the table '{path}' is of another target: {head.decode(errors='replace')[:200]}")
-        for line in lines:
-            try:
-                row = json.loads(line)
-                key = json.dumps(row["kernel"], separators=(",", ":"))
-                found[key] = Entry(float(row["ms"]), float(row["noise"]), int(row["samples"]))
-            except (ValueError, KeyError, TypeError):
-                continue
-        return found
+def _head(target: Target) -> bytes:
+    return json.dumps({"target": asdict(target)}, separators=(",", ":")).encode()
+
+
+def _lines(path: Path, start: int, head: bytes | None) -> tuple[list[bytes], int]:
+    """Whole lines behind byte `start` of a table, its first line left out, and where they end; `head` is what that must be."""
+    with path.open("rb") as f:
+        f.seek(start)
+        text = f.read()
+    end = text.rfind(b"\n") + 1
+    lines = text[:end].split(b"\n")[:-1]
+    if start == 0 and lines:
+        first = lines.pop(0)
+        if head is not None and first != head:
+            raise CostError(f"the table '{path}' is of another target: {first.decode(errors='replace')[:200]}")
+    return lines, start + end
+
+
+def _entries(lines: list[bytes]) -> Mapping[str, Entry]:
+    found: dict[str, Entry] = {}
+    for line in lines:
+        try:
+            row = json.loads(line)
+            key = json.dumps(row["kernel"], separators=(",", ":"))
+            found[key] = Entry(float(row["ms"]), float(row["noise"]), int(row["samples"]), float(row.get("pace_ms", 0.0)))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
 
 
 @contextmanager

@@ -31,6 +31,8 @@ class Target:
     threads: int
     cpu: str
     features: str
+    protocol: int = 2
+    """How the prices are measured: those of another protocol mean something else."""
 
     @property
     def digest(self) -> str:

@@ -22,13 +22,13 @@ class Inliner:
         self._graph = graph
         self._count: Counter[str] | None = None
 
-    def inline(self, node: Node, nodes: dict[int, Node], next_id: int) -> dict[int, Value] | None:
-        """Adds the branch that the constant condition of `node` chooses to `nodes`, with ids from `next_id` on.
+    def inline(self, node: Node, nodes: dict[int, Node], next_id: int, only: bool | None = None) -> dict[int, Value] | None:
+        """Adds the branch that the constant condition of `node` chooses, or the `only` one that it can, to `nodes`; ids from `next_id` on.
 
         Returns the value that takes the place of each output, by port; None where the branch has to stay: the condition is
         not known, it has sparse weights, or it names a value of its own as one that it reads from outside.
         """
-        chosen = _chosen(node, nodes)
+        chosen = _chosen(node, nodes, only)
         if chosen is None or chosen.sparse_initializer:
             return None
         own = Counter(n for p in bodies(node.proto) for n in _defined(p)) if node.proto is not None else Counter[str]()
@@ -68,8 +68,11 @@ class Inliner:
         return made
 
 
-def _chosen(node: Node, nodes: Mapping[int, Node]) -> onnx.GraphProto | None:
+def _chosen(node: Node, nodes: Mapping[int, Node], only: bool | None) -> onnx.GraphProto | None:
     source = node.inputs[0] if node.inputs else None
+    if only is not None and node.proto is not None:
+        branch = node.attrs.get("then_branch" if only else "else_branch")
+        return branch.proto.g if isinstance(branch, Opaque) else None
     if source is None or not nodes[source.node].is_constant or node.proto is None:
         return None
     held = nodes[source.node].tensor.array().reshape(-1)

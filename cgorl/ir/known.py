@@ -10,12 +10,14 @@ import onnx
 
 from cgorl.ir.forms import Form
 from cgorl.ir.graph import Graph
-from cgorl.ir.node import Node, Value
+from cgorl.ir.node import Node, TensorType, Value
 
-Numbers = tuple[int | None, ...]
-"""A vector of integers, some unknown; a scalar is a vector of one (`Known.scalar`)."""
+Numbers = tuple[int | str | None, ...]
+"""A vector of integers, some of them the size that a symbol stands for, some unknown; a scalar is a vector of one (`Known.scalar`)."""
 
 _LIMIT = 1024
+_FEW = 64
+_WHOLE = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
 def _divided(a: int, b: int) -> int | None:
@@ -44,7 +46,7 @@ class Known:
         self.numbers[Value(i)] = numbers
         if scalar:
             self.scalar.add(Value(i))
-        if any(n is None for n in numbers):
+        if not all(isinstance(n, int) for n in numbers):
             return None
         return numbers[0] if scalar else numbers
 
@@ -54,9 +56,9 @@ class Known:
         if value in self.numbers:
             return self.numbers[value], value in self.scalar
         node = graph.node(value)
-        if not node.is_constant or len(node.tensor.shape) > 1 or not node.tensor.small():
-            return None
-        if node.tensor.dtype not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+        if not node.is_constant:
+            return _some(graph.type(value))
+        if len(node.tensor.shape) > 1 or not node.tensor.small() or node.tensor.dtype not in _WHOLE:
             return None
         return tuple(int(n) for n in node.tensor.array().reshape(-1)), not node.tensor.shape
 
@@ -69,12 +71,12 @@ class Known:
             kind = graph.type(first)
             if kind is None or kind.shape is None:
                 return None
-            dims = tuple(d if isinstance(d, int) else None for d in kind.shape)
+            dims = kind.shape
             if node.op == "Shape":
                 return dims[slice(a.get("start", 0), a.get("end"))], False
             total = 1
             for d in dims:
-                if d is None:
+                if not isinstance(d, int):
                     return None
                 total *= d
             return (total,), True
@@ -89,9 +91,9 @@ class Known:
         numbers, scalar = held
         if node.op == "Gather" and not scalar and len(shape.inputs) == 2:
             at = self._get(graph, shape.inputs[1])
-            if at is None or any(k is None or not -len(numbers) <= k < len(numbers) for k in at[0]):
+            if at is None or any(not isinstance(k, int) or not -len(numbers) <= k < len(numbers) for k in at[0]):
                 return None
-            return tuple(numbers[k] for k in at[0] if k is not None), at[1]
+            return tuple(numbers[k] for k in at[0] if isinstance(k, int)), at[1]
         if node.op == "Slice" and not scalar and len(a.get("starts", ())) == len(a.get("ends", ())) == 1:
             step = a.get("steps", (1,))[0]
             return (numbers[slice(a["starts"][0], a["ends"][0], step)], False) if step else None
@@ -109,7 +111,21 @@ class Known:
             return None if other is None else _elementwise(_ARITHMETIC[node.op], held, other)
         if node.op == "Cast" and a.get("to") == onnx.TensorProto.INT64:
             return numbers, scalar
+        if (
+            node.op == "Cast"
+            and a.get("to") == onnx.TensorProto.INT32
+            and all(not isinstance(n, int) or -(2**31) <= n < 2**31 for n in numbers)
+        ):
+            return numbers, scalar
         return None
+
+
+def _some(kind: TensorType | None) -> tuple[Numbers, bool] | None:
+    """As many unknown numbers as a short vector or scalar of integers has."""
+    if kind is None or kind.shape is None or kind.dtype not in _WHOLE or len(kind.shape) > 1:
+        return None
+    size = kind.shape[0] if kind.shape else 1
+    return ((None,) * size, not kind.shape) if isinstance(size, int) and size <= _FEW else None
 
 
 def _elementwise(
@@ -120,5 +136,8 @@ def _elementwise(
     if any(len(n) not in (1, size) for n, _ in (a, b)):
         return None
     pairs = zip(*(n * size if len(n) == 1 else n for n, _ in (a, b)), strict=True)
-    found = (None if x is None or y is None else compute(x, y) for x, y in pairs)
+    found = (
+        compute(x, y) if isinstance(x, int) and isinstance(y, int) else 0 if compute is mul and (x == 0 or y == 0) else None
+        for x, y in pairs
+    )
     return tuple(n if n is None or -(2**63) <= n < 2**63 else None for n in found), a[1] and b[1]

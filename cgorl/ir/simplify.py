@@ -15,14 +15,16 @@ import onnx
 from immutables import Map
 
 from cgorl.ir.fold import fold_native
-from cgorl.ir.forms import form
+from cgorl.ir.forms import Form, form
 from cgorl.ir.graph import Graph, link
 from cgorl.ir.infer import UNKNOWN, InferError, infer
 from cgorl.ir.inline import Inliner
 from cgorl.ir.known import Known
-from cgorl.ir.node import Node, TensorType, Value, constant
+from cgorl.ir.node import Dim, Node, TensorType, Value, constant
 from cgorl.ir.noop import same_as
 from cgorl.ir.ops import COMMUTATIVE, foldable, pure, schema
+from cgorl.ir.ranks import needed_ranks, only_branch
+from cgorl.ir.targets import Target, expanded, reshaped, spelled, widens_nothing
 from cgorl.ir.tensor import Tensor
 
 _SHARED_BYTES = 1 << 16
@@ -65,6 +67,8 @@ class _Round:
         self.next_id = graph.next_id
         self.refined = False
         self.shown = set(graph.outputs)
+        self.symbols = {d for i in graph.inputs if (t := graph.nodes[i].types[0]) and t.shape for d in t.shape if isinstance(d, str)}
+        self.ranks = needed_ranks(graph) if any(n.op == "If" and n.domain == "" for n in graph.nodes.values()) else {}
         # while the pass runs, the new nodes are looked at through a graph that shares their dict; who uses them is as before
         self.now = Graph(self.nodes, graph.users, graph.inputs, graph.outputs, graph.opsets, graph.frame, graph.next_id)
 
@@ -109,6 +113,11 @@ class _Round:
             return
         node.memo.pop("form", None)  # what is known of the operands may have grown
         shape = form(self.now, i)
+        if node.op in ("Reshape", "Expand"):
+            node, shape = self._aimed(i, node, shape)
+            if node.op == "Expand" and self._widens_nothing(node, shape):
+                self._drop(i, {0: node.inputs[0]}, "expand")  # type: ignore[dict-item]
+                return
         source = same_as(self.now, i, shape)
         if source is not None and self._agree(source, Value(i)):
             self._drop(i, {0: source}, node.op.lower())
@@ -120,12 +129,46 @@ class _Round:
             return
         if node.op == "If":
             before = len(self.nodes)
-            branch = self.inliner.inline(node, self.nodes, self.next_id)
+            branch = self.inliner.inline(node, self.nodes, self.next_id, only_branch(self.now, i, self.ranks))
             if branch is not None:
                 self.next_id += len(self.nodes) - before
                 self._drop(i, branch, "branches")
         elif pure(node.op, node.domain):
             self._share(i, node)
+
+    def _target(self, node: Node, shape: Form) -> Target | None:
+        """What is known of the shape that a Reshape or Expand is given."""
+        said = shape.attrs.get("shape")
+        if isinstance(said, tuple):
+            return [int(n) for n in said]
+        given = node.inputs[1] if shape.missing == "shape" and len(node.inputs) > 1 else None
+        return self.known.numbers.get(given) if given is not None and given not in self.known.scalar else None
+
+    def _dims(self, node: Node) -> tuple[Dim, ...] | None:
+        kind = self.now.type(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
+        return None if kind is None else kind.shape
+
+    def _widens_nothing(self, node: Node, shape: Form) -> bool:
+        target, dims = self._target(node, shape), self._dims(node)
+        return target is not None and dims is not None and widens_nothing(target, dims)
+
+    def _aimed(self, i: int, node: Node, shape: Form) -> tuple[Node, Form]:
+        """A Reshape or Expand with the dims that follow from a target known in part, which is a constant if it can be."""
+        target, dims, was = self._target(node, shape), self._dims(node), node.types[0]
+        if target is None or dims is None or was is None:
+            return node, shape
+        zero = bool(shape.attrs.get("allowzero"))
+        kind = TensorType(was.dtype, reshaped(target, dims, zero) if node.op == "Reshape" else expanded(target, dims))
+        met = self._met(was, kind) if was.agrees(kind) else was
+        if met != was:
+            node = self.nodes[i] = replace(node, types=(met,), memo={})
+            self.refined = True
+        if node.op == "Reshape" and shape.missing == "shape" and (fixed := spelled(target, dims, zero)) is not None:
+            given = self._constant(Tensor.of(np.array(fixed, np.int64)), "")
+            node = self.nodes[i] = replace(node, inputs=(node.inputs[0], given), memo={})
+            self.steps["shapes"] += 1
+            self.refined = True
+        return node, form(self.now, i)
 
     def _share(self, i: int, node: Node) -> None:
         operands: tuple[Value | None, ...] = node.inputs
@@ -158,6 +201,21 @@ class _Round:
                 self.refined = True
         return node.with_inputs(swap, node.constant) if swap else node
 
+    def _met(self, was: TensorType | None, now: TensorType | None) -> TensorType | None:
+        """What is known by either, a symbol of the inputs before another; `was` where they contradict each other."""
+        if was is None or now is None or not was.agrees(now):
+            return was or now
+        met = was.meet(now)
+        if met.shape is None or now.shape is None:
+            return met
+        return TensorType(
+            met.dtype,
+            tuple(
+                b if isinstance(a, str) and b in self.symbols and a not in self.symbols else a
+                for a, b in zip(met.shape, now.shape, strict=True)
+            ),
+        )
+
     def _typed(self, node: Node) -> Node:
         kinds = [None if v is None else self.nodes[v.node].types[v.port] or UNKNOWN for v in node.inputs]
         contents = [None if v is None or not (n := self.nodes[v.node]).is_constant else n.tensor for v in node.inputs]
@@ -165,7 +223,7 @@ class _Round:
             found = infer(node.op, "", self.old.opset, node.attrs, kinds, contents, len(node.types))
         except InferError:
             return node
-        types = tuple(_met(was, now) for was, now in zip(node.types, found, strict=True))
+        types = tuple(self._met(was, now) for was, now in zip(node.types, found, strict=True))
         if types == node.types:
             return node
         self.refined = True
@@ -184,7 +242,7 @@ class _Round:
                 new = instead[p]
                 self._replace(Value(i, p), new)
                 held = self.nodes[new.node]
-                if held.is_source or (met := _met(held.types[new.port], kind)) == held.types[new.port]:
+                if held.is_source or (met := self._met(held.types[new.port], kind)) == held.types[new.port]:
                     continue
                 types = tuple(met if q == new.port else t for q, t in enumerate(held.types))
                 self.nodes[new.node] = replace(held, types=types, memo={})
@@ -213,8 +271,3 @@ class _Round:
                 live.add(i)
                 stack.extend(v.node for v in self.nodes[i].reads())
         return live
-
-
-def _met(was: TensorType | None, now: TensorType | None) -> TensorType | None:
-    """What is known by either; `was` where they contradict each other."""
-    return now if was is None else was if now is None or not was.agrees(now) else was.meet(now)

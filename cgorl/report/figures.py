@@ -17,13 +17,13 @@ from cgorl.report.compare import AXES, band
 from cgorl.tracking import TrackError
 
 # Okabe and Ito's colours, which the colour-blind tell apart; their yellow is too light for a line. Line styles tell more apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _STYLES = ("-", "--", "-.", ":")
 _LABELS = {"evaluations": "evaluations (matches priced)", "seconds": "seconds"}
 _NOTE = (
     "Best cost so far, estimated; median, and from lowest to highest where there are seeds. Dot: ended by itself; no dot: budget used up."
 )
-_GREY = "#595959"
+GREY = "#595959"
 
 
 def anytime(ran: pd.DataFrame, curves: pd.DataFrame) -> Figure:
@@ -35,7 +35,7 @@ def anytime(ran: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     """
     problems, methods = list(dict.fromkeys(ran["problem"])), list(dict.fromkeys(ran["method"]))
     looks = {
-        m: {"color": _COLOURS[k % 7], "ls": _STYLES[k // 7 % 4], "lw": 1.4 + 2.6 * (len(methods) - 1 - k) / max(1, len(methods) - 1)}
+        m: {"color": COLOURS[k % 7], "ls": _STYLES[k // 7 % 4], "lw": 1.4 + 2.6 * (len(methods) - 1 - k) / max(1, len(methods) - 1)}
         for k, m in enumerate(methods)
     }
     figure = Figure(figsize=(10, 0.9 + 3.1 * len(problems)), dpi=150, layout="constrained")
@@ -50,12 +50,12 @@ def anytime(ran: pd.DataFrame, curves: pd.DataFrame) -> Figure:
         row[0].set_title(problem, loc="left", fontsize=10)
     handles = {line.get_label(): line for plot in axes.flat for line in plot.get_lines() if not str(line.get_label()).startswith("_")}
     figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=min(5, len(handles)), frameon=False, fontsize=9)
-    figure.supxlabel(_NOTE, x=0.01, ha="left", fontsize=8, color=_GREY)
+    figure.supxlabel(_NOTE, x=0.01, ha="left", fontsize=8, color=GREY)
     return figure
 
 
 def _panel(plot: Axes, bands: pd.DataFrame, axis: str, initial: float, looks: Mapping[str, Mapping[str, Any]]) -> None:
-    _plain(plot)
+    plain(plot)
     later = bands.loc[bands[axis] > 0, axis]
     changes = bands.loc[bands["low_ms"] < initial * (1 - 1e-12), axis]
     left = 0.5 * float((changes if len(changes) else later).min()) if len(later) else 1.0  # where the first line begins to fall
@@ -102,11 +102,12 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _plain(plot: Axes) -> None:
+def plain(plot: Axes) -> None:
+    """Draws two axes and a light grid, as in all figures here."""
     plot.spines[["top", "right"]].set_visible(False)
     plot.grid(True, which="major", lw=0.5, color="#d9d9d9")
     plot.set_axisbelow(True)
-    plot.tick_params(labelsize=8, labelcolor=_GREY, color=_GREY)
+    plot.tick_params(labelsize=8, labelcolor=GREY, color=GREY)
     plot.xaxis.label.set(size=9)
     plot.yaxis.label.set(size=9)
 

@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from cgorl.gate import ORIGINAL, Ratio, Verdict
 from cgorl.ir.graph import Graph
-from cgorl.pipeline import Outcome, Stage, Status
-from cgorl.report.ledger import count
+from cgorl.pipeline import Outcome, Stage
+from cgorl.report.ledger import count, largest
+from cgorl.report.speed import measured_share, speed
 from cgorl.rules.matches import constant_bytes
 from cgorl.search.searcher import LIMITS, Budget
 from cgorl.search.searcher import Progress as SearchProgress
@@ -119,7 +119,7 @@ def lines(outcome: Outcome) -> list[str]:
         found.append(f"sizes     not all known, so the cost is a guess: {len(outcome.unknown)} values count 1 for a dim ({shown})")
     found.extend(f"prices    {note}" for note in outcome.notes)
     if outcome.gate is not None:
-        found.append("gate      " + _gate(outcome.gate))
+        found.extend(f"gate      {text}" for text in speed(outcome, outcome.gate))
     found.append("proof     " + _proof(outcome))
     for rule, why in outcome.proof.dropped:
         found.append(f"dropped   {rule}: {why}")
@@ -140,27 +140,9 @@ def _versus(outcome: Outcome) -> str:
     return f"{told['versus']} alone: {other:.{digits}f} ms{cut}, not proven; {told['name']} found {mine:.{digits}f} ms ({change})"
 
 
-def _gate(verdict: Verdict) -> str:
-    if not verdict.timings:
-        return verdict.why
-    if verdict.faster:
-        kept, base = verdict.timing(verdict.kept), verdict.timing(ORIGINAL)
-        text = f"{verdict.kept}: {base.cpu_ms:.3f} -> {kept.cpu_ms:.3f} ms of CPU ({base.wall_ms:.3f} -> {kept.wall_ms:.3f} by the clock)"
-        return f"{text}, {_times(kept.ratio)} as fast; {kept.runs} runs in turn, {verdict.options}"
-    others = [t for t in verdict.timings if t.name != ORIGINAL]
-    best = max(others, key=lambda t: t.ratio.middle)
-    text = f"nothing is faster beyond noise (at best {best.name}, {_times(best.ratio)} as fast)"
-    text += ": already optimal for these rules on this target"
-    return f"{text}; the {verdict.kept} graph is kept; {best.runs} runs in turn, {verdict.options}"
-
-
-def _times(r: Ratio) -> str:
-    return f"{r.middle:.3f} times ({r.low:.3f} to {r.high:.3f})"
-
-
 def _proof(outcome: Outcome) -> str:
     proof = outcome.proof
-    if outcome.status in (Status.OPTIMAL, Status.UNCHANGED):
+    if outcome.graph is outcome.original and proof.ok:
         return "the model is the original, untouched"
     if proof.whole is None:
         return "none (prove=false)"
@@ -215,16 +197,22 @@ def _rewrites(outcome: Outcome) -> Table:
         table.add_column(head, overflow="fold")
     table.add_column("gain ms", justify="right")
     table.add_column("share", justify="right")
+    looked_at = outcome.gate.shares if outcome.gate is not None else {}
+    if looked_at:
+        table.add_column("measured share", justify="right")
     graph, rows = outcome.start, []
     for step in outcome.trace:
         root = graph.nodes[step.match.root]
         rows.append((step.before_ms - step.after_ms, step.match.rule.name, root.name or next(iter(root.names), "") or root.op))
         graph = graph.replace(step.match.edit)
     total = outcome.initial_cost_ms or 1.0
-    for gain, rule, place in sorted(rows, key=lambda r: -r[0])[:_SHOWN]:
-        table.add_row(rule, escape(place), f"{gain:.3f}", f"{100 * gain / total:.2f} %")
+    shown = sorted(largest(outcome, _SHOWN), key=lambda k: -rows[k][0])
+    for k in shown:
+        gain, rule, place = rows[k]
+        measured = [measured_share(looked_at.get(k))] if looked_at else []
+        table.add_row(rule, escape(place), f"{gain:.3f}", f"{100 * gain / total:.2f} %", *measured)
     if len(rows) > _SHOWN:
-        rest = sum(r[0] for r in sorted(rows, key=lambda r: -r[0])[_SHOWN:])
+        rest = sum(row[0] for k, row in enumerate(rows) if k not in shown)
         table.add_row(f"({len(rows) - _SHOWN} more)", "", f"{rest:.3f}", f"{100 * rest / total:.2f} %")
     return table
 

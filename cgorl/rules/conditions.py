@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cgorl.rules.vocabulary import axes, broadcasts, numbers, taso, types, windows
+from cgorl.rules.vocabulary import axes, broadcasts, heads, lookup, numbers, taso, types, widths, windows
 
 _ALL: tuple[Callable[..., None], ...] = (
     types.constant,
@@ -34,6 +34,8 @@ _ALL: tuple[Callable[..., None], ...] = (
     broadcasts.last_vector,
     broadcasts.vector_or_absent,
     broadcasts.same_channels,
+    widths.channels_only,
+    widths.depthwise,
     windows.zeros,
     windows.ones,
     windows.zeros_or_absent,
@@ -44,6 +46,8 @@ _ALL: tuple[Callable[..., None], ...] = (
     windows.below,
     windows.counts_padding,
     windows.keeps_constants,
+    windows.lowest,
+    windows.cuts_front,
     windows.divides,
     windows.block_diagonal,
     axes.identity,
@@ -55,9 +59,16 @@ _ALL: tuple[Callable[..., None], ...] = (
     axes.last_only,
     axes.one_axis,
     axes.one_range,
+    axes.single_axes,
     axes.is_length,
     axes.covering,
     axes.not_negative,
+    heads.heads_of,
+    lookup.indices,
+    lookup.counting,
+    lookup.single_last,
+    lookup.no_longer,
+    lookup.rows_only,
     numbers.number,
     numbers.near,
     numbers.not_above,

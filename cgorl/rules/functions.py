@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cgorl.rules.vocabulary import attributes, kernels, scales, stacks
+from cgorl.rules.vocabulary import attributes, heads, kernels, lookup, scales, stacks, widths
 
 _ALL: tuple[Callable[..., Any], ...] = (
     attributes.result,
@@ -33,6 +33,8 @@ _ALL: tuple[Callable[..., Any], ...] = (
     attributes.inner_end,
     attributes.number_in,
     attributes.groups,
+    attributes.one_before,
+    attributes.zeros_before,
     scales.sqrt,
     scales.like,
     scales.filled,
@@ -59,11 +61,24 @@ _ALL: tuple[Callable[..., Any], ...] = (
     kernels.depthwise_ones,
     kernels.merged_groups,
     kernels.split_groups,
+    kernels.ahead,
+    kernels.window_ahead,
+    kernels.tail,
+    heads.equal_parts,
+    heads.without_third,
+    lookup.last_axis,
+    lookup.framed,
+    lookup.row,
     stacks.stacked_bias,
     stacks.stacked_rows,
     stacks.parts,
     stacks.front,
     stacks.back,
+    widths.lacking,
+    widths.raised,
+    widths.widened,
+    widths.channels_behind,
+    widths.behind,
 )
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {f.__name__: f for f in _ALL}

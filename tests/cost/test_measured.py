@@ -3,22 +3,20 @@
 import hashlib
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cgorl import config, zoo
 from cgorl.cost.estimate import Nearest, roofline_ms
 from cgorl.cost.kernels.kernel import Kernel, float_slot
-from cgorl.cost.measure import bench_model, measure, noise
+from cgorl.cost.measure import noise
 from cgorl.cost.measured import Measured
 from cgorl.cost.store import Entry, Store
 from cgorl.cost.target import here
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
-from cgorl.ir.run import Session
 from cgorl.ir.simplify import simplify
 from cgorl.ir.sizes import DimsError
 from cgorl.search.searcher import Budget, Meter
@@ -123,6 +121,18 @@ def test_an_estimate_is_the_nearest_kin_scaled() -> None:
     assert nearest.ms(relu(2_000_000)) == pytest.approx(2.0 * roofline_ms(relu(2_000_000)) / roofline_ms(relu(1_000_000)))
     other = Kernel("Neg", "", (), (float_slot((9,)),), (float_slot((9,)),), 17)
     assert nearest.ms(other) == roofline_ms(other)
+    abroad = Nearest([(relu(1_000), 1.0)], [(relu(1_000), 7.0), (other, 3.0)])  # another target's table: where there is no kin here
+    assert (abroad.ms(relu(1_000)), abroad.ms(other)) == (pytest.approx(1.0), pytest.approx(3.0))
+
+
+def test_tables_of_other_targets_that_were_shipped_serve_estimates(tmp_path: Path) -> None:
+    g = graph(RELUS.format(n=64))
+    made_elsewhere = Store(tmp_path / "shipped", replace(here(), cpu="another"))
+    for k in empty(tmp_path).kernels(g):
+        made_elsewhere.add(k.key, Entry(2.0, 0.01, 30))
+    cost = Measured(str(tmp_path / "own"), str(tmp_path / "shipped"), seconds=0.0)
+    assert cost.cost_ms(g) == pytest.approx(4.0)
+    assert (cost.estimated, cost.store.entries) == (2, {})
 
 
 def test_a_gain_within_the_noise_counts_as_none(tmp_path: Path) -> None:
@@ -163,37 +173,3 @@ def test_a_graph_on_which_the_rule_is_off_is_told(tmp_path: Path) -> None:
     assert "all 2" in cost.notes(graph(RELUS.format(n=64)))[1]
     g = graph("agraph (float[1,4,8] x) => (float[1,4,8] y){ k = Neg(x) a = Transpose<perm=[0,2,1]>(k) y = Transpose<perm=[0,2,1]>(a) }")
     assert "are foretold; the others are priced operator by operator" in cost.notes(g)[1]
-
-
-# ---------------------------------------------------------------- measuring
-BLOCKS = [
-    ("Conv", "", (), [(1, 8, 6, 6)], [(4, 8, 3, 3)], (1, 4, 4, 4)),
-    ("Relu", "", (), [(1, 64)], [], (1, 64)),
-    ("Add", "", (), [(1, 64), (1, 64)], [], (1, 64)),
-    ("MatMul", "", (), [(4, 8)], [(8, 3)], (4, 3)),
-]
-
-
-@pytest.mark.parametrize(("op", "domain", "attrs", "given", "weights", "out"), BLOCKS)
-def test_a_bench_model_runs_the_kernel_as_often_as_it_says(op, domain, attrs, given, weights, out) -> None:  # type: ignore[no-untyped-def]
-    slots = (*map(float_slot, given), *(float_slot(w, True) for w in weights))
-    kernel = Kernel(op, domain, attrs, slots, (float_slot(out),), 17)
-    model, feeds = bench_model(kernel, 3)
-    assert [n.op_type for n in model.graph.node].count(op) == 3
-    assert len(model.graph.initializer) == 3 * len(weights)
-    [result] = Session(model).run(feeds).values()
-    assert np.isfinite(result).all()
-    assert result.shape == out
-
-
-def test_measuring_fills_the_table_and_passes_over_what_cannot_be_run(tmp_path: Path) -> None:
-    good = Kernel("Relu", "", (), (float_slot((1, 64)),), (float_slot((1, 64)),), 17)
-    bad = Kernel("NoSuchOperator", "", (), (float_slot((1, 64)),), (float_slot((1, 64)),), 17)
-    store, told = Store(tmp_path, here()), list[int]()
-    went = measure([good, bad], store, 20.0, lambda done, total, kernel: told.append(done))
-    assert went.failed == (bad,)
-    assert went.done + went.left == 1
-    if went.done:  # a machine may be too busy for a single steady sample
-        assert store.get(good.key) is not None
-        assert told == [1]
-    assert measure([good], store, 0.0).done == 0

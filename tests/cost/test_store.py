@@ -36,6 +36,7 @@ def test_what_was_added_is_there_for_the_next_process(tmp_path: Path) -> None:
         {"provider": "CUDAExecutionProvider"},
         {"cpu": "other cpu"},
         {"features": "avx2 avx512f"},
+        {"protocol": 1},
     ],
 )
 def test_a_price_is_never_used_for_another_target(tmp_path: Path, other: dict[str, object]) -> None:
@@ -62,6 +63,17 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
         assert [again.get(key(n)) is not None for n in (1, 2)] == [True, True]
         again.add(key(4), Entry(4.0, 0.01, 30))
         assert Store(tmp_path, TARGET).get(key(4)) == Entry(4.0, 0.01, 30)
+
+
+def test_a_first_line_that_was_torn_is_written_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path, TARGET)
+    store.add(key(1), Entry(1.0, 0.01, 30))
+    head = store.path.read_bytes().split(b"\n")[0]
+    for cut in (1, len(head) // 2, len(head)):
+        store.path.write_bytes(head[:cut])
+        again = Store(tmp_path, TARGET)
+        again.add(key(2), Entry(2.0, 0.01, 30))
+        assert Store(tmp_path, TARGET).entries == {key(2): Entry(2.0, 0.01, 30)}
 
 
 def test_a_shipped_table_is_read_and_never_written(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cgorl import jobs
+from cgorl.certificate import trace
 from cgorl.config import load_config
 from cgorl.evaluation.run import Listening, evaluate, save
 from cgorl.search.beam import Beam
@@ -94,12 +95,11 @@ def test_an_interrupt_between_searches() -> None:
 
 
 def test_with_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgorl import pipeline
     from cgorl.certificate.rewrite import RewriteProof
 
     done = evaluate(["model=bert", *BERT, "prove=true"])
     assert list(done.results["status"]) == ["proven"] and done.results["cost_ms"].iloc[0] < done.results["initial_ms"].iloc[0]
-    monkeypatch.setattr(pipeline, "prove_rewrite", lambda g, m, s, r: RewriteProof(m.rule.name, 1.0, "the result differs"))
+    monkeypatch.setattr(trace, "prove_rewrite", lambda g, m, s, r: RewriteProof(m.rule.name, 1.0, "the result differs"))
     row = evaluate(["model=bert", *BERT, "prove=true"]).results.iloc[0]
     assert (row["status"], row["rewrites"]) == ("proof failed", 0) and "the result differs" in row["error"]
     assert row["cost_ms"] == pytest.approx(row["initial_ms"])

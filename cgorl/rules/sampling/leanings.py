@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping
 from itertools import permutations
 from typing import Any, Protocol
+
+import onnx
 
 from cgorl.ir.tensor import Array
 from cgorl.rules.pattern import Apply, Lit, Term, Var, walk
@@ -30,6 +33,7 @@ class Leanings:
         self._of = {c.op: [d for d in rule.conditions if d.op == c.op] for c in rule.conditions}
         self._constant = {a.name for c in self._of.get("constant", ()) for a in c.args if isinstance(a, Var)}
         self._later: dict[str, Any] = {}
+        self._whole = 0
         sides = (*rule.conditions, *rule.target, *(w for _, w in rule.where))
         self._single = {_name(t) for side in sides for t in walk(side) if isinstance(t, Apply) and t.op == "number_in"}
 
@@ -59,11 +63,31 @@ class Leanings:
                     return c.args[1].value, high or c.args[1].value
         return None
 
+    def numbered(self, name: str, shape: tuple[int, ...], dtype: int, rng: random.Random) -> tuple[tuple[int, ...], int, bool]:
+        """Shape and element type for the name where a condition makes it a number of a row, and whether it must count from 0."""
+
+        def said(op: str) -> bool:
+            return any(_name(c.args[0]) == name for c in self._of.get(op, ()))
+
+        if said("single_last") and shape and rng.random() < _CHANCE:
+            shape = (*shape[:-1], 1)
+        counts = said("counting")
+        if counts:
+            shape = (*(1,) * rng.choice((0, 0, len(shape) - 1)), rng.choice((1, 2, 3, 4))) if shape else (3,)
+        if counts or said("indices"):
+            self._whole = dtype = self._whole or rng.choice((onnx.TensorProto.INT64, onnx.TensorProto.INT32))
+        return shape, dtype, counts
+
     def along(self, name: str) -> str:
         """`channelwise`, `columnwise` or `last_vector` where a condition says that of the name."""
         return next(
             (op for op in ("channelwise", "columnwise", "last_vector") for c in self._of.get(op, ()) if _name(c.args[0]) == name), ""
         )
+
+    def cuts_heads(self, reshape: Apply) -> bool:
+        """Whether a Reshape must cut its last axis into parts and heads."""
+        names = {v.name for k, v in reshape.attrs if k == "shape" and isinstance(v, Var)}
+        return any(_name(c.args[0]) in names for c in self._of.get("heads_of", ()))
 
     def keeps_channels(self, data: Term, weight: Term) -> bool:
         """Whether a convolution of `data` by `weight` must give as many channels as it takes."""
@@ -132,6 +156,18 @@ class Leanings:
         half = len(found) // 2
         return tuple(0 if k % half < 2 else max(0, p) for k, p in enumerate(found))
 
+    def _channels_only(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
+        half = len(plain()) // 2
+        return tuple(draw.rng.choice((1, 2)) if k == half + 1 else 0 for k in range(2 * half)) if half > 2 else None
+
+    def _cuts_front(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
+        half = len(plain()) // 2
+        lead, tail = ([draw.rng.choice(choice) for _ in range(half - 2)] for choice in ((0, -1, -1, -2), (0, 1, 1, 2)))
+        return (0, 0, *lead, 0, 0, *tail) if half > 2 else None
+
+    def _lowest(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
+        return -math.inf
+
     def _covers(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
         """The smaller window, inside the larger."""
         k1, p1, k2, p2, d = names
@@ -167,6 +203,9 @@ _LEANINGS: Mapping[str, Callable[[Leanings, list[str], str, Draw, Callable[[], A
     "zeros": Leanings._zeros,
     "ones": Leanings._ones,
     "spatial_only": Leanings._spatial_only,
+    "channels_only": Leanings._channels_only,
+    "cuts_front": Leanings._cuts_front,
+    "lowest": Leanings._lowest,
     "covers": Leanings._covers,
     "holds_centre": Leanings._holds_centre,
     "divides": Leanings._divides,

@@ -135,6 +135,9 @@ class Sketch:
 
     def _fresh(self, term: Var, shape: Shape, dtype: int, below: int) -> Value:
         fixed = self.leanings.is_constant(term.name)
+        shape, dtype, counting = self.leanings.numbered(term.name, shape, dtype, self.rng)
+        if counting:
+            return self.builder.constant(np.arange(shape[-1]).reshape(shape).astype(tensor_dtype_to_np_dtype(dtype)), dtype)
         if self.coin(0.07) and not below and self._sign == "any":
             kind, b = TensorType(dtype, shape), self.builder
             same = [fresh(k) for k, n in enumerate(b.added) if kind in n.types[:1] and (n.constant or not fixed)]

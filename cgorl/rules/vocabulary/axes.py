@@ -64,6 +64,13 @@ def one_axis(at: Context, axes: Any, axis: int) -> None:
         raise NoMatch(f"axes {list(axes)} are not just {axis}")
 
 
+def single_axes(at: Context, axes: Any, value: Any) -> None:
+    """The value is of size 1 along each of the axes, and there is one."""
+    kind = at.type(value)
+    if not axes or kind.shape is None or any(kind.shape[a] != 1 for a in axes):
+        raise NoMatch(f"'{at.label(value)}' ({kind}) is not known to be of size 1 along axes {list(axes)}")
+
+
 def one_range(at: Context, start: Any, middle: Any, end: Any) -> None:
     """From `start` over `middle` to `end`, none negative, none before the one before it."""
     if not all(0 <= a <= m <= e for a, m, e in zip(start, middle, end, strict=True)):

@@ -60,6 +60,14 @@ def gelu_python(s: Sketch) -> Value:
     return s.matmul(s.apply("Mul", s.apply("Mul", x, 0.5), wide), 16)
 
 
+def gelu_tanh_tensorflow(s: Sketch) -> Value:
+    """GELU by tanh with the cube as products, x (x (c x)): jax.nn.gelu and TensorFlow's through tf2onnx."""
+    x = s.apply("Add", s.matmul(s.input(2, 6, 16), 32), s.normal(32))
+    cube = s.apply("Mul", x, s.apply("Mul", x, s.apply("Mul", 0.044715, x)))
+    wide = s.apply("Add", 1.0, s.apply("Tanh", s.apply("Mul", math.sqrt(2 / math.pi), s.apply("Add", x, cube))))
+    return s.matmul(s.apply("Mul", x, s.apply("Mul", 0.5, wide)), 16)
+
+
 def layer_norm(s: Sketch) -> Value:
     """Layer normalization from its parts: PyTorch exports of transformers before opset 17."""
     x = s.input(2, 6, 16)

@@ -85,3 +85,39 @@ def pointwise_mlp(s: Sketch) -> Value:
     """Two 1x1 convolutions without bias and an activation between: PointNet's shared MLP, MetaFormer's channel mixer."""
     x = s.apply("Relu", s.conv(s.input(2, 8, 7, 7), 12, bias=False))
     return s.conv(x, 8, bias=False)
+
+
+def narrow_separable(s: Sketch) -> Value:
+    """A separable convolution of few channels behind a relu: NASNet's first cells, with 11 and 22 channels."""
+    x = s.apply("Relu", s.conv(s.input(2, 8, 12, 12), 11))
+    return s.apply("Relu", s.conv(s.conv(x, 11, 5, group=11, bias=False), 11))
+
+
+def narrow_bottleneck(s: Sketch) -> Value:
+    """1x1, depthwise, 1x1 convolutions of few channels with nothing between: small linear bottlenecks found by search."""
+    x = s.conv(s.input(2, 8, 12, 12), 10)
+    return s.apply("Relu", s.conv(s.conv(x, 10, 3, group=10), 8))
+
+
+def lenet_pool(s: Sketch) -> Value:
+    """A convolution, relu, average pool: LeNet-5 with relus."""
+    x = s.apply("Relu", s.conv(s.input(2, 1, 16, 16), 6, 5))
+    return s.conv(s.apply("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2]), 16, 5)
+
+
+def factorized_reduction(s: Sketch) -> Value:
+    """Every second place, then a 1x1 convolution: the paths of NASNet's factorized reduction, which pick by a pool of window 1."""
+    x = s.apply("Relu", s.input(2, 8, 12, 12))
+    return s.apply("Relu", s.conv(s.apply("AveragePool", x, kernel_shape=[1, 1], strides=[2, 2]), 6, bias=False))
+
+
+def factorized_reduction_shifted(s: Sketch) -> Value:
+    """The same one row and column further: a row and a column of zeros behind, one cut off in front."""
+    x = s.apply("Pad", s.apply("Relu", s.input(2, 8, 12, 12)), [0, 0, -1, -1, 0, 0, 1, 1])
+    return s.apply("Relu", s.conv(x, 6, stride=2, bias=False))
+
+
+def pad_before_two_convs(s: Sketch) -> Value:
+    """One Pad in front of two convolutions: SAME padding as timm's TensorFlow ports do it, shared once equal nodes are."""
+    x = s.apply("Pad", s.apply("Relu", s.input(2, 8, 12, 12)), [0, 0, 0, 0, 0, 0, 1, 1])
+    return s.apply("Mul", *(s.conv(x, 8, 3, pad=0, stride=2) for _ in range(2)))

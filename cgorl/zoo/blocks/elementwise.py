@@ -94,3 +94,14 @@ def swish_gate(s: Sketch) -> Value:
     """`x sigmoid(x)`: SiLU before opset 24, YOLOv5 to v8, EfficientNet."""
     x = s.norm(s.conv(s.input(2, 8, 9, 9), 8, 3, bias=False))
     return s.conv(s.apply("Mul", x, s.apply("Sigmoid", x)), 8)
+
+
+def shortcut_as_sum(s: Sketch) -> Value:
+    """A shortcut added by Sum: ShuffleNet and ResNets of Caffe and Caffe2."""
+    x = s.apply("Relu", s.conv(s.input(2, 8, 10, 10), 8))
+    return s.apply("Relu", s.apply("Sum", s.conv(x, 8, 3), x))
+
+
+def state_with_zero(s: Sketch) -> Value:
+    """A zero added that an option has left behind: the state that Silero VAD gives back."""
+    return s.apply("Add", s.apply("Tanh", s.matmul(s.input(2, 16), 16)), 0.0)

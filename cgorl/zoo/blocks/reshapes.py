@@ -97,3 +97,26 @@ def labels_cast(s: Sketch) -> Value:
     """A reshape, then a cast: uint8 images and labels brought into shape first."""
     x = s.apply("Reshape", s.input(2, 48, dtype=TensorProto.UINT8), [2, 3, 4, 4])
     return s.conv(s.apply("Cast", x, to=TensorProto.FLOAT), 4, 3)
+
+
+def last_state(s: Sketch) -> Value:
+    """An axis of size 1 taken out in front and put in behind: the last state of an LSTM as a sequence of one for a Conv1d."""
+    x = s.apply("Squeeze", s.apply("Tanh", s.input(1, 2, 8)), [0])
+    return s.apply("Relu", s.apply("Conv", s.apply("Unsqueeze", x, [2]), s.normal(6, 8, 1)))
+
+
+def pooled_twice_squeezed(s: Sketch) -> Value:
+    """Height, then width taken out of a pooled map: x.squeeze(-1).squeeze(-1) in PyTorch."""
+    x = s.apply("Squeeze", s.apply("GlobalAveragePool", s.input(2, 8, 5, 5)), [3])
+    return s.linear(s.apply("Squeeze", x, [2]), 6)
+
+
+def mean_of_one(s: Sketch) -> Value:
+    """The mean over a single frame: speech probabilities of Silero VAD, clips of one frame."""
+    return s.apply("ReduceMean", s.apply("Sigmoid", s.matmul(s.input(2, 1, 8), 4)), [1], keepdims=0)
+
+
+def conv1d_relu(s: Sketch) -> Value:
+    """Two convolutions along time with a relu between: encoders of speech, Silero VAD's among them."""
+    x = s.apply("Relu", s.apply("Conv", s.input(2, 8, 12), s.normal(8, 8, 3), s.normal(8), pads=[1, 1]))
+    return s.apply("Sigmoid", s.apply("Conv", x, s.normal(8, 8, 3), s.normal(8), pads=[1, 1], strides=[2]))
