@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
-_PATHS = ("model", "output", "runs", "resume")
+_PATHS = ("model", "output", "runs", "resume", "initial")
 _OPEN = ("dims", "zoo")
 _EXPERIMENT = "experiment"
 _NEEDED = {"optimize": ("model",), "evaluate": ("model",)}

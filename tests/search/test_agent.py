@@ -20,7 +20,8 @@ from cgorl.search import trace
 from cgorl.search.agent import Agent
 from cgorl.search.agent_train import AgentTrain
 from cgorl.search.guided import Guided
-from cgorl.search.searcher import Budget, Progress, SearchError
+from cgorl.search.inference import PATIENCE, Inference
+from cgorl.search.searcher import Budget, Meter, Progress, SearchError
 from tests.agent.toy import RULES as TOY
 from tests.agent.toy import Prices, chain, start
 from tests.search.test_searchers import RULES
@@ -143,3 +144,20 @@ def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
 def test_wrong_options_are_named(make: Any, says: str) -> None:
     with pytest.raises(SearchError, match=says):
         make()
+
+
+def test_what_has_been_walked_is_not_paid_for_again(trained: Path) -> None:
+    """Samples of a policy that is sure of itself walk the same way, a little farther where they begin on it: no graph is listed twice."""
+    sure = Agent(str(trained), samples=200, temperature=1e-6)(small("repvgg_a0"), RULES, cost(), Budget())
+    once = Agent(str(trained), mode="greedy")(small("repvgg_a0"), RULES, cost(), Budget())
+    assert sure.expansions <= 4 * once.expansions and sure.cost_ms <= once.cost_ms
+
+
+def test_a_walk_that_leads_nowhere_is_given_up() -> None:
+    """To and fro between two neutral moves: after so many steps without anything better it ends, far before the horizon."""
+
+    def neutral(views: Any) -> list[Any]:
+        return [[0.0 if m.rule.name in ("this-way", "that-way") else -9.0 for m in v.matches] + [-9.0] for v in views]
+
+    found = Inference("greedy", horizon=500).search(chain(), TOY, Prices(), Meter(Budget(), None), neutral)
+    assert found.stopped == "all walks walked" and found.expansions == PATIENCE + 1
