@@ -1,0 +1,5 @@
+"""Widgets: graphs, optimizations and rules to look at in a notebook; each also has a picture that needs no program to be seen."""
+
+from cgorl.widgets.graph_view import GraphView
+
+__all__ = ["GraphView"]
