@@ -20,9 +20,10 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile
 	@echo "PYTHON=python3.12 chooses the interpreter of a new .venv; ARGS=... is passed to pytest, optimize.py or jupyter."
 
-demo: $(BASE) ## optimize two real networks, one where greed is enough and one where search beats it (written to runs/demo)
+demo: $(BASE) ## optimize three real networks: one runs faster here, one cannot, and one where search beats greed (written to runs/demo)
 	@mkdir -p runs/demo
-	$(BIN)/python scripts/optimize.py model=repvgg_a0 output=runs/demo/repvgg_a0.onnx $(ARGS)
+	$(BIN)/python scripts/optimize.py model=repvgg_a0 cost=measured cost.seconds=15 seconds=10 gate_seconds=10 ledger_seconds=8 output=runs/demo/repvgg_a0.onnx $(ARGS)
+	$(BIN)/python scripts/optimize.py model=resnet18 cost=measured cost.seconds=8 seconds=8 gate_seconds=8 output=runs/demo/resnet18.onnx $(ARGS)
 	$(BIN)/python scripts/optimize.py model=squeezenet1_1 zoo.image=128 device=v100 search=backtracking versus=greedy output=runs/demo/squeezenet1_1.onnx $(ARGS)
 
 test: $(DEV) ## run the test suite, without the slow tests

@@ -166,11 +166,11 @@ def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], l
         if key.partition(".")[0] not in own:
             left.append(text)
             continue
-        if OmegaConf.select(own, key) is None:
-            group, _, inner = key.partition(".")
-            known = OmegaConf.select(own, group)
+        above, _, inner = key.rpartition(".")
+        known = OmegaConf.select(own, above) if above else own
+        if not isinstance(known, DictConfig) or inner not in known:
             near = difflib.get_close_matches(inner, map(str, known), 1) if isinstance(known, DictConfig) else []
-            raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{group}.{near[0]}'?" if near else ""))
+            raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{above}.{near[0]}'?" if near else ""))
         OmegaConf.update(own, key, _literal(value) if key in _PATHS else _value(text, value))
     return plain(own), left
 

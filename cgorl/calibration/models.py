@@ -27,15 +27,16 @@ from cgorl.ir.tensor import Array
 from cgorl.ir.to_proto import complete
 
 _STROLL = np.zeros(12 << 20, np.float32)
-"""48 MB that are written between two runs, so that a model finds its weights in memory, as it does after other work."""
+"""48 MB that are written between two runs, so that a model finds nothing in the caches, as after other work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One model: nodes that the runtime runs, how many of them the rule foretells, and the time in ms foretold and measured.
 
-    `again_ms` is that of a run right after another, which finds in the caches what fits into them. `pace` is the machine's
-    time for the anchor over that of the table.
+    `measured_ms` is that of a run right after another, which finds in the caches what fits into them; `cold_ms` that of one
+    that finds all in memory. `pace` is the machine's time for the anchor over that of the table, `interruptions` how often
+    other processes came between.
     """
 
     name: str
@@ -44,9 +45,10 @@ class Row:
     foretold: int
     predicted_ms: float
     measured_ms: float
-    again_ms: float
+    cold_ms: float
     estimated: int
     pace: float
+    interruptions: float
     by_label: Mapping[str, tuple[float, float]]
 
     @property
@@ -55,9 +57,9 @@ class Row:
         return self.predicted_ms / self.measured_ms - 1
 
     @property
-    def error_again(self) -> float:
-        """The same of a run right after another."""
-        return self.predicted_ms / self.again_ms - 1
+    def error_cold(self) -> float:
+        """The same of a run that finds all in memory."""
+        return self.predicted_ms / self.cold_ms - 1
 
 
 def run(model: Chosen, seconds: float) -> Row:
@@ -72,22 +74,23 @@ def run(model: Chosen, seconds: float) -> Row:
     if failed:
         raise RunError(f"{model.name} does not run: {failed[gate.ORIGINAL]}")
     once = runners[gate.ORIGINAL]
-    again: list[float] = []
 
-    def cold() -> float:
-        again.append(once()[0])
-        _STROLL[:] = len(again)
-        return once()[0]
+    def both() -> tuple[float, float]:
+        once()
+        again = once()[0]
+        _STROLL[:] = again
+        return again, once()[0]
 
-    times, pace_ms = steady(cold, seconds, prices.store.pace_ms)
-    measured, hot = (float(np.quantile(t, 0.25)) for t in (times, again[1:]))  # as the prices are
+    went = steady(both, seconds, prices.store.pace_ms)
+    measured, cold = np.quantile(went.times, 0.25, axis=0)  # as the prices are
     mine: dict[str, float] = {}
     for k in ours:
         mine[k.op] = mine.get(k.op, 0.0) + prices.kernel_ms(k)
     profiled = _profile(graph, given)
     labels = {label: (mine.get(label, 0.0), profiled.get(label, 0.0)) for label in {*mine, *profiled}}
-    pace = pace_ms / (prices.store.pace_ms or pace_ms)
-    return Row(model.name, len(theirs), same, len(ours), predicted, measured, hot, prices.estimated, pace, labels)
+    pace = went.pace_ms / (prices.store.pace_ms or went.pace_ms)
+    times = float(measured), float(cold)
+    return Row(model.name, len(theirs), same, len(ours), predicted, *times, prices.estimated, pace, went.interruptions, labels)
 
 
 def tell(row: Row, console: Console) -> None:
@@ -98,23 +101,17 @@ def tell(row: Row, console: Console) -> None:
 
 def show(rows: Sequence[Row], console: Console) -> None:
     """Prints a table of them, and how far off they are."""
-    table = Table(
-        "model", "runtime's kernels", "foretold exactly", "foretold ms", "measured ms", "error", "run again", "error", "pace", "worst: ms"
-    )
+    columns = "kernels", "foretold exactly", "foretold", "measured", "error", "cold", "error", "pace", "interrupted", "worst"
+    table = Table("model", *columns, caption="times in ms")
     for r in rows:
         worst = sorted(r.by_label.items(), key=lambda kv: -abs(kv[1][0] - kv[1][1]))[:2]
         far = ", ".join(f"{label} {a - b:+.2f}" for label, (a, b) in worst)
         exact = "all" if r.same == r.nodes == r.foretold else f"{r.same} (of {r.foretold} foretold)"
-        times = (
-            f"{r.predicted_ms:.3f}",
-            f"{r.measured_ms:.3f}",
-            f"{100 * r.error:+.1f} %",
-            f"{r.again_ms:.3f}",
-            f"{100 * r.error_again:+.1f} %",
-        )
-        table.add_row(r.name, str(r.nodes), exact, *times, f"{r.pace:.2f}", far)
+        times = f"{r.predicted_ms:.3f}", f"{r.measured_ms:.3f}", f"{100 * r.error:+.1f} %"
+        cold = f"{r.cold_ms:.3f}", f"{100 * r.error_cold:+.1f} %"
+        table.add_row(r.name, str(r.nodes), exact, *times, *cold, f"{r.pace:.2f}", f"{r.interruptions:.1f}", far)
     console.print(table)
-    for what, errors in (("weights in memory", [r.error for r in rows]), ("run again at once", [r.error_again for r in rows])):
+    for what, errors in (("run after run", [r.error for r in rows]), ("all in memory", [r.error_cold for r in rows])):
         console.print(f"mean absolute error, {what}: {_errors(np.array(errors))}", highlight=False)
     if slow := [r.name for r in rows if r.pace > PACE]:
         console.print(f"the machine ran slower than when the table was filled: {', '.join(slow)}", highlight=False)

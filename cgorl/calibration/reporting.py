@@ -54,7 +54,7 @@ def calibrate(arguments: Sequence[str], console: Console) -> None:
     tracker = Tracker(config.plain(cfg)["runs"], "calibrate", name or "pairs")
     found = {
         "target": str(prices.store.target),
-        "models": [{"name": r.name, "predicted_ms": r.predicted_ms, "measured_ms": r.measured_ms, "again_ms": r.again_ms} for r in rows],
+        "models": [{"name": r.name, "predicted_ms": r.predicted_ms, "measured_ms": r.measured_ms, "cold_ms": r.cold_ms} for r in rows],
         "pairs": [{"name": s.name, "predicted": s.foretold, "measured": list(s.measured), "counts": s.counts} for s in signed],
         "variants": [v._asdict() for v in varied],
     }

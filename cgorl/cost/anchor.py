@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnxruntime as ort
@@ -15,6 +15,11 @@ from cgorl.cost.bench_model import bench_model
 from cgorl.cost.kernels.kernel import Kernel, float_slot
 from cgorl.cost.store import PACE
 from cgorl.ir.tensor import Array
+
+try:
+    from resource import RUSAGE_THREAD, getrusage
+except ImportError:  # not Linux: nobody tells
+    getrusage = None  # type: ignore[assignment]
 
 SPIKE = 1.10
 """An anchor that takes so many times what it usually does has met something else on the machine."""
@@ -99,20 +104,46 @@ def flatten_ns() -> float:
     return max(0.0, float(many - one)) / 64
 
 
-def steady(run: Callable[[], float], seconds: float, pace_ms: float = 0.0, least: int = 15) -> tuple[list[float], float]:
-    """What `run` says of itself, again and again, while the machine is steady and at a pace; and what the anchor took meanwhile.
+def interruptions() -> int:
+    """How often another process has taken this thread's place so far; each time costs about 0.1 ms to find the caches' contents again."""
+    return getrusage(RUSAGE_THREAD).ru_nivcsw if getrusage is not None else 0
 
-    `pace_ms` is that pace (0: any). Where the machine hardly ever is, all that was run, with the anchor to tell.
+
+def least_interrupted(counts: Sequence[int] | Array, least: int) -> Array:
+    """Which of the samples with so many interruptions to look at: those with the fewest, `least` of them at any rate."""
+    counted = np.asarray(counts)
+    limit = np.sort(counted)[min(least, len(counted)) - 1]
+    chosen: Array = counted <= limit
+    return chosen
+
+
+class Steady(NamedTuple):
+    """Times of what was run again and again, what the anchor took meanwhile in ms, and interruptions a run."""
+
+    times: Array
+    pace_ms: float
+    interruptions: float
+
+
+def steady(run: Callable[[], Sequence[float]], seconds: float, pace_ms: float = 0.0, least: int = 15) -> Steady:
+    """What `run` says of itself, a row a run, while the machine is steady and at a pace.
+
+    `pace_ms` is that pace (0: any). Of those the runs with the fewest interruptions; all, where the machine hardly ever is
+    steady, with the anchor to tell.
     """
-    kept, every, paces = list[float](), list[float](), list[int]()
+    every, paces, counts, good = list[Sequence[float]](), list[int](), list[int](), list[bool]()
     end = time.monotonic() + seconds
     mark = anchor()
     limit = pace_ms * PACE * 1e6 or math.inf
     while time.monotonic() < end or len(every) < least:
-        before = mark()
+        before, count = mark(), interruptions()
         every.append(run())
+        counts.append(interruptions() - count)
         after = mark()
         paces.append(min(before, after))
-        if mark.steady(before, after) and min(before, after) <= limit:
-            kept.append(every[-1])
-    return kept if len(kept) >= least else every, float(np.quantile(paces, 0.25)) / 1e6
+        good.append(mark.steady(before, after) and min(before, after) <= limit)
+    times, counted = np.array(every), np.array(counts)
+    if sum(good) >= least:
+        times, counted = times[good], counted[good]
+    few = least_interrupted(counted, least)
+    return Steady(times[few], float(np.quantile(paces, 0.25)) / 1e6, float(counted[few].mean()))

@@ -82,6 +82,8 @@ def _opset(kernel: Kernel) -> int:
 
 
 def _node(kernel: Kernel, inputs: list[str], outputs: list[str]) -> onnx.NodeProto:
+    if kernel.op == "Split":  # onnxruntime dies of a Split that has a result without a name
+        outputs = [name or f"{next(filter(None, outputs))}_{p}" for p, name in enumerate(outputs)]
     attrs: dict[str, Any] = {}
     for name, value in kernel.attrs:
         if isinstance(value, tuple) and value and value[0] == "tensor":

@@ -56,7 +56,7 @@ def landscape(overrides: Sequence[str]) -> Landscape:
     unfit = {k for k in keys["sweep"].keys() - given if not any(fits(k, {"model": m}) for m in models)}
     said = [*(f"{k}={v}" for k, v in keys["sweep"].items() if k not in given | unfit), *left]
     methods = {name: dict(word.split("=", 1) for word in words.split() if "=" in word) for name, words in keys["methods"].items()}
-    methods["best"] = {k: str(v) for k, v in keys["best"].items()}
+    methods["best"] = {k: "null" if v is None else str(v) for k, v in keys["best"].items()}
     memo: config.Memo = {}
     found, number = [], 0
     expanded = expand("evaluate", said)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from cgorl.gate.timing import LEAST, Ratio, Rounds, Runner, Timing
+from cgorl.gate.sessions import LUCK, Sessions
+from cgorl.gate.timing import Ratio, Rounds, Runner, Timing
 
 ORIGINAL, SIMPLIFIED = "original", "simplified"
 
@@ -15,7 +17,10 @@ SLACK = 0.01
 """What a graph that is no faster may lose at most, by the lower end of its interval, to be kept nevertheless."""
 
 _LEGS = 4
-_CONFIRMED = (0.3, 0.2)
+_CONFIRMED = (0.35, 0.25)
+
+Again = Callable[[str], Runner]
+"""Loads the model of this name anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +58,23 @@ class Verdict:
 
 
 def judge(
-    candidates: Mapping[str, Runner], seconds: float, seed: int = 0, options: str = "", tell: Callable[[float], None] | None = None
+    candidates: Mapping[str, Runner],
+    seconds: float,
+    seed: int = 0,
+    options: str = "",
+    again: Again | None = None,
+    tell: Callable[[float], None] | None = None,
 ) -> Verdict:
-    """Which of `candidates`, the original among them, to keep; `tell` hears the share done.
+    """Which of `candidates`, the original among them, to keep; `again` loads some anew, `tell` hears the share done.
 
-    All are run in turn, those that have fallen behind no longer; the best of those that are faster beyond noise is run against
-    the original once more, and has to be faster again: of several equal ones the luckiest looks fast. If none is, the
-    simplified graph is kept if it is not slower. An interrupt ends the measuring: then the best of the first half of the
-    rounds has to be faster in the second.
+    All are run in turn, those that have fallen behind no longer. The best of those that look faster beyond noise is then run
+    against the original in new sessions, and has to be faster there: of several equal ones the luckiest looks fast, and a
+    session's place in memory may favour it. If none is, the simplified graph is kept if it is not slower. An interrupt ends
+    the measuring; what it leaves without new sessions has to be faster by more than the luck of a place.
     """
     rng = np.random.default_rng(seed)
     say = tell or (lambda share: None)
+    anew: Again = again or candidates.__getitem__
     rounds = Rounds(candidates, rng)
     first = 1 - sum(_CONFIRMED)
     for leg in range(_LEGS):
@@ -74,21 +85,21 @@ def judge(
     timings = rounds.timings(ORIGINAL)
     if rounds.interrupted:
         return _interrupted(rounds, timings, options)
-    kept, why = ORIGINAL, ""
-    others = sorted((t for t in timings.values() if t.name != ORIGINAL and t.ratio.low > 1.0), key=lambda t: -t.ratio.middle)
-    for best, part in zip(others, _CONFIRMED, strict=False):
-        again = Rounds({ORIGINAL: candidates[ORIGINAL], best.name: candidates[best.name]}, rng)
-        again.run(seconds * part, lambda share, part=part: say(1 - part * (1 - share)))  # type: ignore[misc]
-        found = again.timings(ORIGINAL)
-        if again.interrupted and best.name not in found:
+    done = first
+    for name, part in zip(_worth_a_try(timings), _CONFIRMED, strict=False):
+        sessions = Sessions({n: partial(anew, n) for n in (ORIGINAL, name)}, rng)
+        sessions.run(seconds * part, lambda share, done=done, part=part: say(done + part * share))  # type: ignore[misc]
+        if sessions.interrupted and not sessions.enough:
             return _interrupted(rounds, timings, options)
+        found = sessions.timings(ORIGINAL)
         timings |= found
-        why = f"interrupted after {again.count} rounds of the best against the original" if again.interrupted else ""
-        if found[best.name].ratio.low > 1.0:
-            kept = best.name
-        if kept != ORIGINAL or again.interrupted or best.name == SIMPLIFIED or found[best.name].ratio.middle < 1.0:
-            break
-    return Verdict(kept if kept != ORIGINAL else _safe(timings), tuple(timings.values()), options, why)
+        done += part
+        why = f"interrupted after {len(sessions.blocks)} sessions" if sessions.interrupted else ""
+        if found[name].ratio.low > 1.0 or (name == SIMPLIFIED and found[name].ratio.low >= 1 - SLACK):
+            return Verdict(name, tuple(timings.values()), options, why)
+        if why:
+            return Verdict(ORIGINAL, tuple(timings.values()), options, why)
+    return Verdict(ORIGINAL, tuple(timings.values()), options)
 
 
 def _behind(timings: Mapping[str, Timing]) -> list[str]:
@@ -97,19 +108,18 @@ def _behind(timings: Mapping[str, Timing]) -> list[str]:
     return [t.name for t in timings.values() if t.name != ORIGINAL and lead > 1.0 and t.ratio.high < lead]
 
 
-def _safe(timings: Mapping[str, Timing]) -> str:
+def _worth_a_try(timings: Mapping[str, Timing]) -> list[str]:
+    """The best of those that look faster; then the simplified graph unless it looks slower, else the second."""
+    fast = sorted((t for t in timings.values() if t.name != ORIGINAL and t.ratio.low > 1.0), key=lambda t: -t.ratio.middle)
     simple = timings.get(SIMPLIFIED)
-    return SIMPLIFIED if simple is not None and simple.ratio.low >= 1 - SLACK else ORIGINAL
+    fits = [SIMPLIFIED] if simple is not None and simple.ratio.high >= 1 - SLACK else []
+    return list(dict.fromkeys([*(t.name for t in fast[:1]), *fits, *(t.name for t in fast[1:])]))
 
 
 def _interrupted(rounds: Rounds, timings: dict[str, Timing], options: str) -> Verdict:
     said = f"interrupted after {rounds.count} rounds"
-    half = rounds.count // 2
-    if half < LEAST:
-        return Verdict(_safe(timings), tuple(timings.values()), options, f"{said}, too few to call anything faster")
-    chosen, again = rounds.timings(ORIGINAL, slice(half)), rounds.timings(ORIGINAL, slice(half, None))
-    best = max((t for t in chosen.values() if t.name != ORIGINAL and t.name in again), key=lambda t: t.ratio.middle, default=None)
-    if best is None or best.ratio.low <= 1.0 or again[best.name].ratio.low <= 1.0:
-        return Verdict(_safe(timings), tuple(timings.values()), options, said)
-    timings |= {best.name: again[best.name]}
-    return Verdict(best.name, tuple(timings.values()), options, said)
+    if not timings:
+        said += ", too few to call anything faster"
+    best = max((t for t in timings.values() if t.name != ORIGINAL), key=lambda t: t.ratio.low, default=None)
+    kept = best.name if best is not None and best.ratio.low > 1 + LUCK else ORIGINAL
+    return Verdict(kept, tuple(timings.values()), options, said)

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from cgorl.cost.target import LEVELS
 from cgorl.gate.timing import Runner
 from cgorl.ir.graph import Graph
-from cgorl.ir.onnx_io import save
+from cgorl.ir.onnx_io import ModelError, save
 from cgorl.ir.run import RunError, short
 from cgorl.ir.tensor import Array
 
@@ -26,7 +26,9 @@ class Run:
     """One model's session; a call runs it `times` times and gives CPU and wall time of one run in ms."""
 
     def __init__(self, path: Path, feeds: Mapping[str, Array], level: str = "all", threads: int = 1) -> None:
-        """Loads the file and runs it once; `took_ms` is how long that took. Raises RunError."""
+        """Loads the file and runs it once; `made_ms` and `took_ms` are how long that took. Raises RunError."""
+        begin = time.perf_counter()
+        self._how = (path, feeds, level, threads)
         options = ort.SessionOptions()
         options.graph_optimization_level = LEVELS[level]
         options.intra_op_num_threads = options.inter_op_num_threads = threads
@@ -39,6 +41,7 @@ class Run:
             self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
             self._given = {i.name: feeds[i.name] for i in self._session.get_inputs() if i.name in feeds}
             self._session.run(None, self._given)
+            self.made_ms = 1000 * (time.perf_counter() - begin)
             self.took_ms = self()[1]
         except Exception as e:  # onnxruntime's exceptions share no base class
             raise RunError(short(e)) from None
@@ -52,17 +55,24 @@ class Run:
         each = 1e6 * self.times
         return (self._clock() - cpu) / each, (time.perf_counter_ns() - wall) / each
 
+    def again(self) -> Run:
+        """The same model in a new session, as long as its file is there. Raises RunError."""
+        made = Run(*self._how)
+        made.times = self.times
+        return made
+
     def outputs(self) -> list[Any]:
         """What one run gives."""
         return list(self._session.run(None, self._given))
 
 
-def runner(graph: Graph, feeds: Mapping[str, Array], level: str = "all", threads: int = 1) -> Run:
-    """The graph in a session of its own in this process. Raises RunError."""
-    with TemporaryDirectory(prefix="cgorl-") as folder:
-        path = Path(folder) / "model.onnx"
+def runner(graph: Graph, feeds: Mapping[str, Array], path: Path, level: str = "all", threads: int = 1) -> Run:
+    """The graph, written to `path`, in a session of its own in this process. Raises RunError."""
+    try:
         save(graph, path)
-        return Run(path, feeds, level, threads)
+    except ModelError as e:  # no room for it
+        raise RunError(str(e)) from None
+    return Run(path, feeds, level, threads)
 
 
 def runners(
@@ -76,7 +86,8 @@ def runners(
     failed: dict[str, str] = {}
     for name, graph in graphs.items():
         try:
-            found[name] = runner(graph, feeds, level, threads)
+            with TemporaryDirectory(prefix="cgorl-") as folder:
+                found[name] = runner(graph, feeds, Path(folder) / "model.onnx", level, threads)
         except RunError as e:
             failed[name] = str(e)
     even(found.values())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from cgorl.gate.judge import ORIGINAL, Share
 from cgorl.gate.runner import Run, even, runner
-from cgorl.gate.timing import LEAST, Rounds, affordable, interval
+from cgorl.gate.sessions import Sessions
+from cgorl.gate.timing import Rounds, affordable
 from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.graph import Graph
 from cgorl.ir.run import RunError
@@ -24,54 +26,54 @@ _MAKING = 0.3
 
 
 def shares(
-    model: Graph,
     start: Graph,
-    kept: Graph,
     trace: Sequence[Step],
+    pair: tuple[Run, Run],
     feeds: Mapping[str, Array],
     level: str,
     seconds: float,
+    folder: Path,
     seed: int = 0,
     tell: Callable[[float], None] | None = None,
 ) -> dict[int, Share]:
     """By their number in the trace, the shares of its largest rewrites; those that there was no time for are left out.
 
-    `kept` is where the trace from `start` leads. Each round runs original, kept and every graph that lacks one rewrite; the
-    share is the median of (without - kept) / original. An interrupt keeps what the rounds before it say.
+    `pair` are the original and where the trace from `start` leads, ready to run. Each round runs both and every graph that
+    lacks one rewrite, written to `folder`; the share is (without - kept) / original, over rounds and sessions. An interrupt
+    keeps what is whole.
     """
     if seconds <= 0:
         return {}
     begin = time.monotonic()
     found: dict[int, Share] = {}
-    runs: dict[str, Run] = {}
+    runs: dict[str, Run] = {ORIGINAL: pair[0], _KEPT: pair[1]}
     rank = sorted(range(len(trace)), key=lambda k: trace[k].after_ms - trace[k].before_ms)[:MOST]
     try:
-        runs |= {ORIGINAL: runner(model, feeds, level), _KEPT: runner(kept, feeds, level)}
         for k in rank:
             if time.monotonic() - begin > _MAKING * seconds:
                 break
             graph, _, lost = without(start, trace, {k})
             if lost:
-                rests = "the next rewrite rests" if len(lost) == 1 else f"{len(lost)} rewrites rest"
-                found[k] = Share(None, f"{rests} on it")
+                found[k] = Share(None, "other rewrites rest on it" if len(lost) > 1 else "another rests on it")
                 continue
             try:
-                runs[str(k)] = runner(fold_rewrites(graph), feeds, level)
+                runs[str(k)] = runner(fold_rewrites(graph), feeds, folder / f"without {k}.onnx", level)
             except RunError as e:
                 found[k] = Share(None, f"the rest does not run by itself: {e}")
     except KeyboardInterrupt:
         return found
-    named = affordable({n: r.took_ms for n, r in runs.items()}, seconds, 3)
-    runs = {n: runs[n] for n in named}
-    if not runs:
-        return found
+    named = affordable({n: r.took_ms + 0.75 * r.made_ms for n, r in runs.items()}, seconds, 3)
     even(runs.values())
-    rng = np.random.default_rng(seed)
-    rounds = Rounds(runs, rng)
-    rounds.run(max(0.0, seconds - (time.monotonic() - begin)), tell)
-    if rounds.count < LEAST:
+    if not named:
         return found
-    base, best = np.array(rounds.cpu_ms[ORIGINAL]), np.array(rounds.cpu_ms[_KEPT])
-    for n in named[2:]:
-        found[int(n)] = Share(interval((np.array(rounds.cpu_ms[n]) - best) / np.maximum(base, 1e-9), rng))
+    sessions = Sessions({n: runs[n].again for n in named}, np.random.default_rng(seed))
+    sessions.run(max(0.0, seconds - (time.monotonic() - begin)), tell)
+    for n in named[2:] if sessions.enough else ():
+        found[int(n)] = Share(sessions.value(lambda rounds, n=n: _lost(rounds, n)))  # type: ignore[misc]
     return dict(sorted(found.items()))
+
+
+def _lost(rounds: Rounds, name: str) -> Array:
+    """What each round says that the rewrite left out of `name` saves, as a share of the original's time."""
+    original, kept, without_it = (np.array(rounds.cpu_ms[n]) for n in (ORIGINAL, _KEPT, name))
+    return np.asarray((without_it - kept) / np.maximum(original, 1e-9))

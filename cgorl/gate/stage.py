@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnxruntime as ort
@@ -69,43 +71,46 @@ def gate(
     options = where + "".join(f", {k}={v}" for k, v in sizes.items())
     original = Found(model, (), Proof())
     made: list[Verdict] = []
-    try:
-        runs, pool, given, failed = _ready(model, start, found, sizes, how, seed, begin := time.monotonic())
-        while True:
-            names = affordable({n: r.took_ms for n, r in runs.items()}, how.seconds)
-            if not names:
-                return original, Verdict(ORIGINAL, (), options, failed or _too_short(runs, how.seconds))
-            even(runs.values())
-            left = how.seconds - (time.monotonic() - begin)
-            made.append(judge({n: runs[n] for n in names}, left, seed, options, tell))
-            kept = pool[made[-1].kept]
-            done = _proven(model, start, kept, found, cost, dims, seed)
-            if done is not None:
-                break
-            del pool[kept.name], runs[kept.name]  # its rewrites agree one by one, and all together, but not these
-            failed, begin = f"'{kept.name}' could not be proven", time.monotonic()
-    except RunError as e:
-        return original, Verdict(ORIGINAL, (), options, f"the original does not run: {e}")
-    except KeyboardInterrupt:
-        said = "anything was measured" if not made else f"'{made[-1].kept}' was proven"
-        timings = made[-1].timings if made else ()
-        return original, Verdict(ORIGINAL, timings, options, f"interrupted before {said}")
-    verdict = made[-1]
-    runs.clear()
-    if verdict.faster and done.trace and not verdict.why:
-        with suppress(KeyboardInterrupt):
-            saved = shares(model, start, done.graph, done.trace, given, how.level, how.shares, seed, tell)
-            verdict = replace(verdict, shares=saved)
+    begin = time.monotonic()
+    with TemporaryDirectory(prefix="cgorl-") as folder:
+        try:
+            runs, pool, given, failed = _ready(model, start, found, sizes, how, seed, Path(folder))
+            while True:
+                names = affordable({n: r.took_ms + 0.75 * r.made_ms for n, r in runs.items()}, how.seconds)
+                if not names:
+                    return original, Verdict(ORIGINAL, (), options, failed or _too_short(runs, how.seconds))
+                even(runs.values())
+                left, asked = how.seconds - (time.monotonic() - begin), {n: runs[n] for n in names}
+                made.append(judge(asked, left, seed, options, lambda name: runs[name].again(), tell))
+                kept = pool[made[-1].kept]
+                done = _proven(model, start, kept, found, cost, dims, seed)
+                if done is not None:
+                    break
+                del pool[kept.name], runs[kept.name]  # its rewrites agree one by one, and all together, but not these
+                failed, begin = f"'{kept.name}' could not be proven", time.monotonic()
+        except RunError as e:
+            return original, Verdict(ORIGINAL, (), options, f"the original does not run: {e}")
+        except KeyboardInterrupt:
+            said = "anything was measured" if not made else f"'{made[-1].kept}' was proven"
+            timings = made[-1].timings if made else ()
+            return original, Verdict(ORIGINAL, timings, options, f"interrupted before {said}")
+        verdict = made[-1]
+        if verdict.faster and done.trace and not verdict.why:
+            pair = runs[ORIGINAL], runs[kept.name]
+            runs.clear()
+            with suppress(KeyboardInterrupt):
+                saved = shares(start, done.trace, pair, given, how.level, how.shares, Path(folder), seed, tell)
+                verdict = replace(verdict, shares=saved)
     return done, verdict
 
 
-def _original(model: Graph, sizes: Mapping[str, int], level: str, seed: int) -> tuple[Run, dict[str, Array]]:
+def _original(model: Graph, sizes: Mapping[str, int], level: str, seed: int, path: Path) -> tuple[Run, dict[str, Array]]:
     """The original, ready to run, and what it is fed: random numbers, else ones or zeros for models that those break."""
     why = ""
     for mode in ("random", "ones", "zeros"):
         try:
             given = feeds(model, sizes, np.random.default_rng(seed), mode)
-            return runner(model, given, level), given
+            return runner(model, given, path, level), given
         except RunError as e:
             why = why or str(e)
         except ValueError as e:  # an input that is no tensor
@@ -124,13 +129,14 @@ def _others(model: Graph, start: Graph, found: Found) -> Iterator[Candidate]:
 
 
 def _ready(
-    model: Graph, start: Graph, found: Found, sizes: Mapping[str, int], how: Gated, seed: int, begin: float
+    model: Graph, start: Graph, found: Found, sizes: Mapping[str, int], how: Gated, seed: int, folder: Path
 ) -> tuple[dict[str, Run], dict[str, Candidate], dict[str, Array], str]:
     """The original and as many candidates as there is time and room for, ready to run; what they are fed; why the result is not there.
 
     Raises RunError if the original does not run.
     """
-    original, given = _original(model, sizes, how.level, seed)
+    begin = time.monotonic()
+    original, given = _original(model, sizes, how.level, seed, folder / "original.onnx")
     runs, pool = {ORIGINAL: original}, {ORIGINAL: Candidate(ORIGINAL, model, ())}
     failed, held = "", 0
     for made in _others(model, start, found):
@@ -139,7 +145,7 @@ def _ready(
         if made.name not in (RESULT, SIMPLIFIED) and (late or held > _MOST_BYTES):
             break
         try:
-            runs[made.name] = runner(made.graph, given, how.level)
+            runs[made.name] = runner(made.graph, given, folder / f"{len(runs)}.onnx", how.level)
             pool[made.name] = made
         except RunError as e:
             failed = failed or f"the {made.name} does not run: {e}"
@@ -167,5 +173,5 @@ def _proven(model: Graph, start: Graph, kept: Candidate, found: Found, cost: Cos
 
 
 def _too_short(runs: Mapping[str, Run], seconds: float) -> str:
-    need = 2 * LEAST * sum(r.took_ms for r in list(runs.values())[:2]) / 1000
+    need = 2 * LEAST * sum(r.took_ms + 0.75 * r.made_ms for r in list(runs.values())[:2]) / 1000
     return f"a run takes {runs[ORIGINAL].took_ms / 1000:.3g} s, so {seconds:g} s tell nothing: gate_seconds={need * 1.2:.0f} would"

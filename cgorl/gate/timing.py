@@ -31,7 +31,10 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A candidate as measured: median CPU and wall time in ms, CPU times' quartiles, their ratio, and how often it was run."""
+    """A candidate as measured: median CPU and wall time in ms, CPU times' quartiles, their ratio, and how often it was run.
+
+    `sessions`: in how many, each loaded anew.
+    """
 
     name: str
     cpu_ms: float
@@ -39,6 +42,7 @@ class Timing:
     ratio: Ratio
     runs: int
     quartiles_ms: tuple[float, float] = (0.0, 0.0)
+    sessions: int = 1
 
 
 class Rounds:
@@ -55,14 +59,18 @@ class Rounds:
         self.count = 0
         self.interrupted = False
 
-    def run(self, seconds: float, tell: Callable[[float], None] | None = None) -> None:
-        """Goes on for `seconds`; until there are LEAST rounds in any case, and never past MOST. `tell` hears the share done."""
+    def run(self, seconds: float, tell: Callable[[float], None] | None = None, least: int | None = None, warm: bool = True) -> None:
+        """Goes on for `seconds`; until there are `least` (LEAST) rounds in any case, and never past MOST. `tell` hears the share done.
+
+        Unless it is not to `warm` up, each model is run once before the first round.
+        """
         start = time.monotonic()
+        least = LEAST if least is None else least
         try:
-            if not self.count:
+            if warm and not self.count:
                 for run in self._runners.values():
                     run()
-            while self.count < LEAST or ((spent := time.monotonic() - start) < seconds and self.count < MOST):
+            while self.count < least or ((spent := time.monotonic() - start) < seconds and self.count < MOST):
                 names = list(self._runners)
                 row = {names[k]: self._runners[names[k]]() for k in self._rng.permutation(len(names))}
                 for name, (cpu, wall) in row.items():
@@ -70,7 +78,7 @@ class Rounds:
                     self.wall_ms[name].append(wall)
                 self.count += 1
                 if tell is not None:
-                    tell(1.0 if seconds <= 0 else min(1.0, spent / seconds) if self.count > LEAST else 0.0)
+                    tell(1.0 if seconds <= 0 else min(1.0, spent / seconds) if self.count > least else 0.0)
         except KeyboardInterrupt:
             self.interrupted = True
             for times in (*self.cpu_ms.values(), *self.wall_ms.values()):

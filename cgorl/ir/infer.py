@@ -84,7 +84,8 @@ def from_proto(proto: onnx.TypeProto) -> TensorType | None:
     dims = []
     for d in proto.tensor_type.shape.dim:
         known = d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None
-        dims.append(known if known is not None else (d.dim_param or None))
+        symbol = d.dim_param if d.dim_param != "?" else ""  # which exporters write for any size, be it another each time
+        dims.append(known if known is not None else (symbol or None))
     return TensorType(proto.tensor_type.elem_type, tuple(dims))
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from cgorl.ir.contents import contents, whole
 from cgorl.ir.graph import Graph
 from cgorl.ir.infer import UNKNOWN, InferError, infer
-from cgorl.ir.node import Dim, Node, TensorType
+from cgorl.ir.node import Dim, Node, TensorType, Value
+from cgorl.ir.tensor import Array, Tensor
 
 Types = tuple[TensorType | None, ...]
 
@@ -47,12 +51,35 @@ class Sizes:
         if all(t is not None and t.static for t in here) or node.captures or node.domain != "":
             return here
         kinds = [None if v is None else self.types(at, v.node, opset)[v.port] or UNKNOWN for v in node.inputs]
-        contents = [at(v.node).tensor if v is not None and at(v.node).is_constant else None for v in node.inputs]
+        held = [self._held(at, v, kind, opset) for v, kind in zip(node.inputs, kinds, strict=True)]
         try:
-            fresh = infer(node.op, node.domain, opset, node.attrs, kinds, contents, len(node.types))
+            fresh = infer(node.op, node.domain, opset, node.attrs, kinds, held, len(node.types))
         except InferError:
             return here
         return tuple(b if a is None else a if b is None or not a.agrees(b) else a.meet(b) for a, b in zip(here, fresh, strict=True))
+
+    def _held(self, at: Callable[[int], Node], v: Value | None, kind: TensorType | None, opset: int) -> Tensor | None:
+        """The tensor that a value holds: an initializer, or integers that hang on the sizes alone."""
+        if v is None:
+            return None
+        node = at(v.node)
+        if node.is_constant:
+            return node.tensor
+        found = self._contents(at, v, opset) if whole(kind) else None
+        return None if found is None else Tensor.of(np.array(found, order="C"))
+
+    def _contents(self, at: Callable[[int], Node], v: Value, opset: int) -> Array | None:
+        node = at(v.node)
+        if node.is_constant:
+            return node.tensor.array() if whole(node.types[0]) and node.tensor.small() else None
+        if v.port or node.is_source or node.domain:
+            return None
+        key = f"held {self.other} {sorted(self.dims.items())}"
+        if key not in node.memo:
+            node.memo[key] = None  # so that nothing is asked for twice
+            node.memo[key] = contents(node, lambda u: self.types(at, u.node, opset)[u.port], lambda u: self._contents(at, u, opset))
+        found: Array | None = node.memo[key]
+        return found
 
     def _bound(self, kind: TensorType | None, label: str | None) -> TensorType | None:
         if kind is None or kind.shape is None:

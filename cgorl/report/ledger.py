@@ -95,7 +95,7 @@ def gate(verdict: Verdict) -> dict[str, Any]:
 
 def _timing(t: Timing) -> dict[str, Any]:
     found = {"name": t.name, "cpu_ms": t.cpu_ms, "cpu_quartiles_ms": t.quartiles_ms, "wall_ms": t.wall_ms}
-    return {**found, "times_as_fast": t.ratio.middle, "interval": t.ratio[1:], "runs": t.runs}
+    return {**found, "times_as_fast": t.ratio.middle, "interval": t.ratio[1:], "runs": t.runs, "sessions": t.sessions}
 
 
 def count(graph: Any) -> int:

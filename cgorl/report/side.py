@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from cgorl.certificate.inputs import feeds
 from cgorl.certificate.rewrite import relative_error
 from cgorl.gate import ORIGINAL
 from cgorl.gate.runner import Run, even
-from cgorl.gate.timing import Rounds
+from cgorl.gate.sessions import Sessions
+from cgorl.gate.timing import Runner
 from cgorl.ir.onnx_io import load
 from cgorl.ir.run import RunError, short
 from cgorl.ir.sizes import symbols
@@ -110,7 +112,7 @@ def _measure(
     model = load(original)
     dims = {s: sizes.get(s, 1) for s in symbols(model)}
     rng = np.random.default_rng(seed)
-    found, runs, runners = dict[str, Seen](), dict[str, Run](), dict[str, Any]()
+    found, runs = dict[str, Seen](), dict[str, Run]()
     for mode in ("random", "ones", "zeros"):
         given = feeds(model, dims, np.random.default_rng(seed), mode)
         try:
@@ -128,20 +130,23 @@ def _measure(
         except ValueError as e:
             found[name] = Seen(why=f"does not run: {short(e)}")
     even(runs.values())
-    runners |= runs
+    second: dict[str, Runner] = {}
     if openvino:
         try:
-            runners[OPENVINO] = second = _OpenVino(original, given, runs[ORIGINAL].times)
-            found[OPENVINO] = Seen(error=second.error(original, given))
+            second[OPENVINO] = made = _OpenVino(original, given, runs[ORIGINAL].times)
+            found[OPENVINO] = Seen(error=made.error(original, given))
         except Exception as e:  # its exceptions share no base class
             found[OPENVINO] = Seen(why=f"does not run: {short(e)}")
-    rounds = Rounds(runners, rng)
-    rounds.run(seconds)
-    if rounds.interrupted:
+    names = [ORIGINAL, *(n for n in files if n in runs)]
+    makers: dict[str, Callable[[], Runner]] = {n: runs[n].again for n in names}
+    makers |= {n: partial(second.__getitem__, n) for n in second}
+    sessions = Sessions(makers, rng)
+    sessions.run(seconds)
+    if sessions.interrupted:
         raise KeyboardInterrupt
     last = list(files)[-1] if files else ""
-    over = {n: tuple(rounds.timings(n)[last].ratio) for n in runners if last in runners and n != last}
-    for name, t in rounds.timings(ORIGINAL).items():
+    over = {n: tuple(sessions.timings(n)[last].ratio) for n in (*names, *second) if last in runs and n != last}
+    for name, t in sessions.timings(ORIGINAL).items():
         was = found.get(name, Seen())
         found[name] = Seen(t.cpu_ms, t.wall_ms, tuple(t.ratio), t.runs, was.error, was.why, over if name == last else None)
     return {n: found[n] for n in (ORIGINAL, *files, OPENVINO) if n in found}

@@ -20,15 +20,17 @@ def speed(outcome: Outcome, verdict: Verdict) -> list[str]:
     else:
         text = f"nothing is faster beyond noise (at best {best.name}, {_times(best.ratio)} as fast)"
         cut = f", as far as the search came ({outcome.search.get('stopped')})" if outcome.status is Status.UNCHANGED else ""
-        found = [f"{text}: already optimal for these rules on this target{cut}; the {verdict.kept} graph is kept"]
+        told = " in what was measured" if verdict.why else f": already optimal for these rules on this target{cut}"
+        found = [f"{text}{told}; the {verdict.kept} graph is kept"]
     many = outcome.search.get("found_rewrites", len(outcome.trace))
     if many > len(outcome.trace):
         by_prices = f"{outcome.search['found_ms']:.3f} ms by the prices"
         found.append(f"{len(outcome.trace)} of the {many} rewrites that the search found are kept ({by_prices})")
     if verdict.why:
         found.append(verdict.why)
-    runs = (kept if verdict.faster else best).runs
-    found.append(f"{runs} runs in turn, {len(verdict.timings)} graphs, 99 % intervals; {verdict.options}")
+    shown = kept if verdict.faster else best
+    sessions = f" in {shown.sessions} sessions each" if shown.sessions > 1 else ""
+    found.append(f"{shown.runs} runs in turn{sessions}, of {len(verdict.timings)} graphs, 99 % intervals; {verdict.options}")
     return found
 
 
@@ -41,5 +43,5 @@ def measured_share(found: Share | None) -> str:
     if found is None:
         return "not measured"
     if found.share is None:
-        return f"not measured: {found.why}"
+        return found.why
     return f"{100 * found.share.middle:.2f} % ({100 * found.share.low:.2f} to {100 * found.share.high:.2f})"

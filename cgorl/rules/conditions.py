@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cgorl.rules.vocabulary import axes, broadcasts, lookup, numbers, taso, types, widths, windows
+from cgorl.rules.vocabulary import axes, broadcasts, heads, lookup, numbers, taso, types, widths, windows
 
 _ALL: tuple[Callable[..., None], ...] = (
     types.constant,
@@ -46,6 +46,8 @@ _ALL: tuple[Callable[..., None], ...] = (
     windows.below,
     windows.counts_padding,
     windows.keeps_constants,
+    windows.lowest,
+    windows.cuts_front,
     windows.divides,
     windows.block_diagonal,
     axes.identity,
@@ -61,6 +63,7 @@ _ALL: tuple[Callable[..., None], ...] = (
     axes.is_length,
     axes.covering,
     axes.not_negative,
+    heads.heads_of,
     lookup.indices,
     lookup.counting,
     lookup.single_last,

@@ -96,7 +96,7 @@ def _step(graph: Graph, i: int, found: Mapping[int, float], largest: int) -> flo
     shapes = [_shape(graph, v, largest) for v in told.inputs if v is not None]
     extra = [told.attrs.get(k) for k in ("value", "min", "max", "alpha", "beta")] if node.op in ("Pad", "Clip", "Gemm") else []
     numbers = [float(x) for x in extra if isinstance(x, int | float)]
-    if any(x != round(x) for x in numbers):
+    if any(not math.isfinite(x) or x != round(x) for x in numbers):
         return math.inf
     if node.op in _MOVES:
         return max([*b, *map(abs, numbers), 1.0])

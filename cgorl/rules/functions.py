@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cgorl.rules.vocabulary import attributes, kernels, lookup, scales, stacks, widths
+from cgorl.rules.vocabulary import attributes, heads, kernels, lookup, scales, stacks, widths
 
 _ALL: tuple[Callable[..., Any], ...] = (
     attributes.result,
@@ -33,6 +33,8 @@ _ALL: tuple[Callable[..., Any], ...] = (
     attributes.inner_end,
     attributes.number_in,
     attributes.groups,
+    attributes.one_before,
+    attributes.zeros_before,
     scales.sqrt,
     scales.like,
     scales.filled,
@@ -59,6 +61,11 @@ _ALL: tuple[Callable[..., Any], ...] = (
     kernels.depthwise_ones,
     kernels.merged_groups,
     kernels.split_groups,
+    kernels.ahead,
+    kernels.window_ahead,
+    kernels.tail,
+    heads.equal_parts,
+    heads.without_third,
     lookup.last_axis,
     lookup.framed,
     lookup.row,

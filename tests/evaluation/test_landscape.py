@@ -27,6 +27,7 @@ QUICK = (
     "methods.lookahead='search=lookahead expansions=20'",
     "methods.beam='search=beam search.patience=2'",
     "best.seconds=0.2",
+    "best.expansions=1000",
     "marks=[5,20]",
 )
 
@@ -88,6 +89,7 @@ def test_a_method_that_fails_is_told_and_run_again(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
+        (["best.seconds.more=1"], "no key 'best.seconds.more'"),
         (["best.secondz=1"], "no key 'best.secondz'; did you mean 'best.seconds'?"),
         (["search=beam"], "'search' is for each method to say"),
         (["modle=bert"], "no key 'modle'; did you mean 'model'?"),

@@ -1,19 +1,22 @@
 """The judge on synthetic timings: a slower candidate can't win, noise can't win, a real gain does."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
-from cgorl.gate import ORIGINAL, SIMPLIFIED, Verdict, timing
+from cgorl.gate import ORIGINAL, SIMPLIFIED, Verdict, sessions, timing
 from cgorl.gate.candidates import prefixes
 from cgorl.gate.judge import judge
+from cgorl.gate.sessions import Sessions
 from cgorl.gate.timing import LEAST, Rounds, Runner, affordable, ratio
 
 
 @pytest.fixture(autouse=True)
 def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "LEAST", 60)
+    monkeypatch.setattr(sessions, "ROUNDS", 30)
 
 
 def clock(ms: float, rng: np.random.Generator, noise: float = 0.05) -> Runner:
@@ -82,21 +85,15 @@ def test_the_simplified_graph_is_kept_if_it_is_not_slower() -> None:
 
 
 def test_what_looked_fast_by_luck_is_found_out_when_it_is_run_again() -> None:
-    """Fast in the first sixty rounds, slow from then on."""
     rng = np.random.default_rng(0)
-    slow, fast, count = clock(11.0, rng), clock(8.0, rng), [0]
-
-    def lucky() -> tuple[float, float]:
-        count[0] += 1
-        return fast() if count[0] <= 61 else slow()
-
-    found = judge({ORIGINAL: clock(10.0, rng), "lucky": lucky}, 0.0)
+    first, again = {ORIGINAL: clock(10.0, rng), "lucky": clock(8.0, rng)}, {ORIGINAL: clock(10.0, rng), "lucky": clock(11.0, rng)}
+    found = judge(first, 0.0, again=again.__getitem__)
     won = found.timing("lucky")
     assert found.kept == ORIGINAL and not found.faster and won is not None and won.ratio.high < 1
 
 
 def test_those_that_have_fallen_behind_are_run_no_more() -> None:
-    """The time goes to the others: here there is none, so that each leg after the first adds no round."""
+    """The time goes to the others."""
     counts = dict.fromkeys(("original", "slow", "fast"), 0)
     rng = np.random.default_rng(0)
 
@@ -150,25 +147,78 @@ def test_an_interrupt_early_on_hands_back_the_original_and_says_so() -> None:
     assert found.kept == ORIGINAL and not found.timings and "interrupted after 3 rounds, too few" in found.why
 
 
-def test_an_interrupt_while_the_best_is_run_again_decides_by_both_halves_of_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "LEAST", 30)
-    at = 1 + 60 + 1 + 10  # a run to warm up, the rounds, and again
+@pytest.mark.parametrize(("result", "kept"), [(8.0, "result"), (9.95, ORIGINAL), (10.6, ORIGINAL)])
+def test_an_interrupt_before_there_are_new_sessions_keeps_what_is_faster_by_more_than_luck(
+    result: float, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first leg goes on to MOST rounds; the interrupt comes while the best is run again, or in the next leg."""
     monkeypatch.setattr(timing, "MOST", 60)
-    found = judged_slowly(at, result=8.0)
-    assert (found.kept, found.faster) == ("result", True) and "interrupted after 60 rounds" in found.why
-    assert judged_slowly(at, result=10.6).kept == ORIGINAL
-
-
-def judged_slowly(at: int, result: float) -> Verdict:
-    """The first leg goes on to MOST rounds; the interrupt comes in the original's run number `at`."""
     rng = np.random.default_rng(0)
-    return judge({ORIGINAL: pressed(clock(10.0, rng, 0.02), at), "result": clock(result, rng, 0.02)}, 1000.0)
+    at = 1 + 60 + 1 + 3
+    found = judge({ORIGINAL: pressed(clock(10.0, rng, 0.005), at), "result": clock(result, rng, 0.005)}, 1000.0)
+    assert found.kept == kept and ("interrupted after 60 rounds" in found.why) == (result < 10)
 
 
-def test_an_interrupt_once_the_best_has_been_confirmed_keeps_it() -> None:
-    found = interrupted(1 + 60 + 1 + 60, original=10.0, result=8.0)
-    assert found.kept == ORIGINAL or found.faster
-    assert "interrupted" in found.why
+def test_an_interrupt_once_there_are_sessions_enough_keeps_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1000)
+    monkeypatch.setattr(timing, "MOST", 60)
+    rng = np.random.default_rng(0)
+    at = 1 + 60 + 60 * sessions.FEWEST + 5
+    found = judge({ORIGINAL: pressed(clock(10.0, rng), at), "result": clock(8.0, rng)}, 1000.0)
+    assert (found.kept, found.faster) == ("result", True) and f"interrupted after {sessions.FEWEST} sessions" in found.why
+
+
+# ---------------------------------------------------------------- sessions
+def lucky(ms: float, rng: np.random.Generator, luck: float = 0.02) -> Runner:
+    """A session whose place in memory makes it faster or slower for as long as it lives."""
+    return clock(ms * (1 + luck * rng.standard_normal()), rng, 0.002)
+
+
+def in_sessions(seed: int, **ms: float) -> Verdict:
+    rng = np.random.default_rng(seed)
+    return judge({n: lucky(t, rng) for n, t in ms.items()}, 0.0, seed, again=lambda name: lucky(ms[name], rng))
+
+
+def test_the_luck_of_a_session_hardly_ever_wins() -> None:
+    """Within one session each, two in three candidates would be called faster or slower beyond noise."""
+    found = [in_sessions(seed, original=10.0, a=10.0, b=10.0) for seed in range(40)]
+    assert sum(v.faster for v in found) <= 1
+    looked = [v.timings for v in found]
+    assert sum(any(t.sessions == 1 and t.ratio.low > 1 for t in ts) or any(t.sessions > 1 for t in ts) for ts in looked) > 20
+
+
+def test_a_real_gain_wins_whatever_the_luck() -> None:
+    won = [in_sessions(seed, original=10.0, result=8.0) for seed in range(10)]
+    assert all(v.faster for v in won)
+    assert all((t := v.timing("result")) is not None and t.sessions == sessions.FEWEST and t.ratio.low < 1.25 < t.ratio.high for v in won)
+
+
+def test_models_are_loaded_in_one_order_and_then_in_the_other() -> None:
+    rng = np.random.default_rng(0)
+    loaded: list[str] = []
+
+    def load(name: str) -> Runner:
+        loaded.append(name)
+        return clock(1.0, rng)
+
+    blocks = Sessions({n: partial(load, n) for n in "abc"}, rng)
+    blocks.run(0.0)
+    assert len(blocks.blocks) == sessions.FEWEST and all(loaded[k + 3 : k + 6] == loaded[k : k + 3][::-1] for k in range(0, len(loaded), 6))
+
+
+def test_an_interrupt_while_a_model_is_loaded_keeps_the_blocks_before() -> None:
+    rng = np.random.default_rng(0)
+    count = [0]
+
+    def load() -> Runner:
+        count[0] += 1
+        if count[0] == 4:
+            raise KeyboardInterrupt
+        return clock(1.0, rng)
+
+    blocks = Sessions({ORIGINAL: load}, rng)
+    blocks.run(0.0)
+    assert blocks.interrupted and len(blocks.blocks) == 3 and not blocks.enough and not blocks.timings(ORIGINAL)
 
 
 # ---------------------------------------------------------------- what is worth a run

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome, Status
 from cgorl.report.ledger import ledger, summary
 from cgorl.report.screen import lines
-from cgorl.report.speed import measured_share
+from cgorl.report.speed import measured_share, speed
 from cgorl.search.greedy import Greedy
 from cgorl.search.searcher import Budget
 from tests.cost.test_roofline import taso
@@ -149,6 +150,17 @@ def test_an_interrupt_does_not_lose_the_job(monkeypatch: pytest.MonkeyPatch, whe
     assert any("interrupted" in line for line in lines(done)) and json.dumps(summary(done))
 
 
+def test_what_is_said_of_a_search_that_was_cut_off_and_of_a_gate_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, _ = judged(monkeypatch, ORIGINAL)
+    assert done.gate is not None
+    assert "optimal for these rules on this target; the original" in speed(done, done.gate)[0]
+    cut = replace(done, status=Status.UNCHANGED, search={**done.search, "stopped": "seconds"})
+    assert "this target, as far as the search came (seconds); the original" in speed(cut, done.gate)[0]
+    stopped = replace(done.gate, why="interrupted after 20 rounds")
+    assert "in what was measured; the original graph is kept" in speed(cut, stopped)[0] and stopped.why in speed(cut, stopped)
+    assert "0 of the 2 rewrites that the search found are kept" in "\n".join(speed(done, done.gate))
+
+
 # ---------------------------------------------------------------- what is asked for
 def test_auto_measures_where_the_prices_are_this_machines() -> None:
     def how(*overrides: str) -> Gated | None:
@@ -173,10 +185,10 @@ def test_both_sides_are_really_run() -> None:
     assert all(t.cpu_ms > 0 and t.wall_ms > 0 and t.runs == 8 for t in found.values())
 
 
-def test_models_that_take_microseconds_are_run_several_times_for_a_sample() -> None:
+def test_models_that_take_microseconds_are_run_several_times_for_a_sample(tmp_path: Path) -> None:
     g = graph(WASTE)
     given = feeds(g, {}, np.random.default_rng(0))
-    pair = [runner.runner(g, given) for _ in range(2)]
+    pair = [runner.runner(g, given, tmp_path / "m.onnx") for _ in range(2)]
     even(pair)
     assert 1 < pair[0].times == pair[1].times <= runner.MOST_TIMES
     cpu, wall = pair[0]()
@@ -192,7 +204,7 @@ def test_a_job_is_measured_for_real() -> None:
 
 
 # ---------------------------------------------------------------- the ledger
-def test_rewrites_are_measured_by_leaving_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rewrites_are_measured_by_leaving_them_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The graph without the k-th takes k tenths of a ms longer: 10 ms are the original's, 8 the kept one's."""
     g = small("repvgg_a0")
     found = pipeline.optimize(g, rules(), taso(), Greedy(), Budget())
@@ -200,7 +212,7 @@ def test_rewrites_are_measured_by_leaving_them_out(monkeypatch: pytest.MonkeyPat
     left: list[Graph] = []
 
     class Fake:
-        took_ms = 1.0
+        took_ms = made_ms = 1.0
         times = 1
 
         def __init__(self, ms: float) -> None:
@@ -209,26 +221,31 @@ def test_rewrites_are_measured_by_leaving_them_out(monkeypatch: pytest.MonkeyPat
         def __call__(self) -> tuple[float, float]:
             return self.ms, self.ms
 
+        def again(self) -> Any:
+            return self
+
     def fake(made: Graph, *_: object) -> Any:
         left.append(made)
-        n = len(left) - 1
-        return Fake([10.0, 8.0, *(8.0 + k / 10 for k in rank)][n])
+        return Fake(8.0 + rank[len(left) - 1] / 10)
 
     monkeypatch.setattr(shares, "runner", fake)
     monkeypatch.setattr(timing, "MOST", 10)
-    measured = shares.shares(g, found.start, found.graph, found.trace, {}, "all", 60.0)
-    assert list(measured) == sorted(rank) and left[0] is g and left[1] is found.graph
+    pair: Any = (Fake(10.0), Fake(8.0))
+    measured = shares.shares(found.start, found.trace, pair, {}, "all", 60.0, tmp_path)
+    assert list(measured) == sorted(rank)
     assert all(s.share is not None and s.share.middle == pytest.approx(k / 100) for k, s in measured.items())
     assert len({m.key for m in left}) == len(left)
-    assert shares.shares(g, found.start, found.graph, found.trace, {}, "all", 0.0) == {}
+    assert shares.shares(found.start, found.trace, pair, {}, "all", 0.0, tmp_path) == {}
 
 
-def test_a_rewrite_that_others_rest_on_is_not_left_out() -> None:
+def test_a_rewrite_that_others_rest_on_is_not_left_out(tmp_path: Path) -> None:
     g = graph("agraph (float[2,3] x) => (float[2,3] y) { a = Abs(x) b = Neg(a) c = Neg(b) y = Abs(c) }")
     found = pipeline.optimize(g, rules(), taso(), Greedy(), Budget())
     assert [s.match.rule.name for s in found.trace] == ["neg-neg", "abs-abs"]
-    measured = shares.shares(g, found.start, found.graph, found.trace, feeds(g, {}, np.random.default_rng(0)), "all", 0.2)
-    assert measured[0].why == "the next rewrite rests on it" and measured[1].share is not None
+    given = feeds(g, {}, np.random.default_rng(0))
+    first, second = (runner.runner(x, given, tmp_path / f"{k}.onnx") for k, x in enumerate((g, found.graph)))
+    measured = shares.shares(found.start, found.trace, (first, second), given, "all", 0.2, tmp_path)
+    assert measured[0].why == "another rests on it" and measured[1].share is not None
 
 
 def test_the_ledger_tells_what_was_measured_and_what_was_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +260,7 @@ def test_the_ledger_tells_what_was_measured_and_what_was_not(monkeypatch: pytest
     assert [measured_share(told.get(k)) for k in range(3)] == [
         "5.00 % (4.00 to 6.00)",
         "not measured",
-        "not measured: 2 rewrites rest on it",
+        "2 rewrites rest on it",
     ]
 
 

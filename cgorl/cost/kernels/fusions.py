@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from cgorl.cost.kernels.look import FLOAT, Look
+from cgorl.ir.graph import OUTPUT
 from cgorl.ir.node import Node, Value
 
 
@@ -187,6 +188,40 @@ def fast_gelu(look: Look, tanh: int) -> tuple[Value, int, frozenset[int]] | None
     if last is None or look.at(last).op != "Mul" or (half := before(last, "Mul")) is None or x not in look.at(half[0]).inputs:
         return None
     return x, last, frozenset({tanh, source.node, added[0], cubic[0], power[0], one, last, half[0]})
+
+
+def biased(look: Look, i: int, node: Node) -> int | None:
+    """The last node of the GELU that takes along node `i`, the sum of its operand and a bias; or None."""
+    if node.op != "Add" or node.domain or bias_last(look, node) is None:
+        return None
+    users = set(look.readers(Value(i)))
+    ends = {None if u == OUTPUT else taken(look, u, look.at(u)) for u in users}
+    last = ends.pop() if len(ends) == 1 else None
+    found = gelu_of(look, last) if last is not None else None
+    return last if found is not None and found[1] == Value(i) else None
+
+
+def bias_last(look: Look, node: Node) -> tuple[Value, Value] | None:
+    """The operands of a sum, the vector that is added to each row behind the other; None if it is not such a sum."""
+    a, b = node.inputs
+    if a is None or b is None:
+        return None
+    shapes = [kind.shape if (kind := look.at(v.node).types[v.port]) is not None else None for v in (a, b)]
+    if not shapes[0] or not shapes[1] or shapes[0][-1] != shapes[1][-1] or not isinstance(shapes[0][-1], int):
+        return None
+    return (b, a) if len(shapes[0]) == 1 else (a, b) if len(shapes[1]) == 1 else None
+
+
+def gelu_of(look: Look, last: int) -> tuple[str, Value] | None:
+    """The runtime's operator and the operand of the GELU that node `last` ends; None if it ends none."""
+    node = look.at(last)
+    if node.op == "Mul":
+        for name, near, whole in (("FastGelu", _tanh_near, fast_gelu), ("Gelu", _erf_near, gelu)):
+            middle = near(look, last, node)
+            found = whole(look, middle) if middle is not None else None
+            if found is not None and found[1] == last:
+                return name, found[0]
+    return None
 
 
 # ---------------------------------------------------------------- matrix products

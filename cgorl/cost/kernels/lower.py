@@ -56,14 +56,8 @@ def _own(spots: Spots, i: int, node: Node, blocked: bool) -> tuple[Kernel, ...]:
         return _product(spots, i, node, members, last)
     if (x := fusions.quick_gelu(spots, i)) is not None:
         return (_simple(spots, "QuickGelu", FUSED, (("alpha", 1.0),), (x,), Value(i), 1, blocked),)
-    if node.op == "Mul" and (tanh := fusions._tanh_near(spots, i, node)) is not None:
-        found = fusions.fast_gelu(spots, tanh)
-        if found is not None and found[1] == i:
-            return (_simple(spots, "FastGelu", FUSED, (), (found[0],), Value(i), 1),)
-    if node.op == "Mul" and (erf := fusions._erf_near(spots, i, node)) is not None:
-        found = fusions.gelu(spots, erf)
-        if found is not None and found[1] == i:
-            return (_simple(spots, "Gelu", FUSED, (), (found[0],), Value(i), 1),)
+    if (found := fusions.gelu_of(spots, i)) is not None:
+        return (_gelu(spots, i, *found),)
     if node.op == "Add" and members and spots.at(last.node).op == "LayerNormalization":
         norm = spots.at(last.node)
         attrs = tuple((k, v) for k, v in plain_attrs("LayerNormalization", "", spots.view.opset, norm.attrs) if k != "axis")
@@ -74,6 +68,13 @@ def _own(spots: Spots, i: int, node: Node, blocked: bool) -> tuple[Kernel, ...]:
     if node.op == "AveragePool" and not node.domain:
         return _mean(spots, i, node, False)
     return (_default(spots, i, node),)
+
+
+def _gelu(spots: Spots, last: int, name: str, x: Value) -> Kernel:
+    pair = fusions.bias_last(spots, spots.at(x.node)) if spots.spot(x.node).head == last else None
+    if pair is not None:  # the sum with a bias goes with it
+        name = "BiasGelu" if name == "Gelu" else name
+    return _simple(spots, name, FUSED, (), pair or (x,), Value(last), 1)
 
 
 def _members(spots: Spots, head: int) -> tuple[list[int], Value]:
@@ -295,7 +296,9 @@ def _default(spots: Spots, i: int, node: Node) -> Kernel:
     opset = spots.view.opset if not node.domain else 1
     inputs = tuple(_slot_of(spots, v, node.op) for v in node.inputs)
     if node.op == "Reshape" and inputs[0] is not None:
-        source = fusions.reshaped(spots, node.inputs[0])
+        source = node.inputs[0]
+        while source is not None and spots.spot(source.node).head == i:  # Reshapes that go into this one
+            source = spots.at(source.node).inputs[0]
         inputs = (inputs[0]._replace(shape=_flat(spots, source)), *inputs[1:])
     outputs = tuple(slot(t) if node.gives(p) else None for p, t in enumerate(spots.types(i)))
     return Kernel(node.op, node.domain, plain_attrs(node.op, node.domain, opset, node.attrs), inputs, outputs, opset)

@@ -111,6 +111,8 @@ class Spots(Look):
             return blocked, head, CLOSED
         if (found := self._plain(i, node)) is not None:
             return found
+        if (head := fusions.biased(self, i, node)) is not None:
+            return False, head, CLOSED
         if not self.blockable(first):
             return plain
         if op == "BatchNormalization":

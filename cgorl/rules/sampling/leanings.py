@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping
 from itertools import permutations
@@ -83,6 +84,11 @@ class Leanings:
             (op for op in ("channelwise", "columnwise", "last_vector") for c in self._of.get(op, ()) if _name(c.args[0]) == name), ""
         )
 
+    def cuts_heads(self, reshape: Apply) -> bool:
+        """Whether a Reshape must cut its last axis into parts and heads."""
+        names = {v.name for k, v in reshape.attrs if k == "shape" and isinstance(v, Var)}
+        return any(_name(c.args[0]) in names for c in self._of.get("heads_of", ()))
+
     def keeps_channels(self, data: Term, weight: Term) -> bool:
         """Whether a convolution of `data` by `weight` must give as many channels as it takes."""
         return any(
@@ -154,6 +160,14 @@ class Leanings:
         half = len(plain()) // 2
         return tuple(draw.rng.choice((1, 2)) if k == half + 1 else 0 for k in range(2 * half)) if half > 2 else None
 
+    def _cuts_front(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
+        half = len(plain()) // 2
+        lead, tail = ([draw.rng.choice(choice) for _ in range(half - 2)] for choice in ((0, -1, -1, -2), (0, 1, 1, 2)))
+        return (0, 0, *lead, 0, 0, *tail) if half > 2 else None
+
+    def _lowest(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
+        return -math.inf
+
     def _covers(self, names: list[str], name: str, draw: Draw, plain: Callable[[], Any]) -> Any:
         """The smaller window, inside the larger."""
         k1, p1, k2, p2, d = names
@@ -190,6 +204,8 @@ _LEANINGS: Mapping[str, Callable[[Leanings, list[str], str, Draw, Callable[[], A
     "ones": Leanings._ones,
     "spatial_only": Leanings._spatial_only,
     "channels_only": Leanings._channels_only,
+    "cuts_front": Leanings._cuts_front,
+    "lowest": Leanings._lowest,
     "covers": Leanings._covers,
     "holds_centre": Leanings._holds_centre,
     "divides": Leanings._divides,

@@ -54,7 +54,9 @@ def transpose(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
 def reshape(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     """A new shape with as many numbers, told in full, by -1 or by 0."""
     shape = want
-    if want is not None:
+    if want is not None and len(want) == 5 and s.leanings.cuts_heads(t):
+        shape = (*want[:2], math.prod(want[2:]))
+    elif want is not None:
         shape = _factors(s, math.prod(want)) if s.coin(0.6) else want
     x = s.make(t.args[0], s.shape_for(t.args[0], (1, 2, 3, 4)) if shape is None else shape)
     dims = s.dims(x)
@@ -68,7 +70,7 @@ def reshape(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
         else:
             found = list(_factors(s, total))
         if found and s.coin(0.4) and 0 not in found:
-            found[s.rng.randrange(len(found))] = -1
+            found[s.rng.randrange(2 if s.leanings.cuts_heads(t) else len(found))] = -1
         if found and dims and found[0] == dims[0] and s.coin(0.3):
             found[0] = 0
         return tuple(found)

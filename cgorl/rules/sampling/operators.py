@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from cgorl.ir.node import Value
-from cgorl.rules.pattern import Apply, Each, Term, Var, walk
+from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, walk
 from cgorl.rules.sampling.attributes import Attributes, Unfit
 from cgorl.rules.sampling.movements import MOVEMENTS
 from cgorl.rules.sampling.sketch import MARKS, Sampler, Shape, Sketch
@@ -245,7 +245,9 @@ def concat(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
 
 def split(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     """Parts along an axis, even or not."""
-    x = s.make(t.args[0], _grown(s, want) if want else s.shape_for(t.args[0], (1, 2, 3, 4)))
+    arg = t.args[0]
+    turned = isinstance(arg, Apply) and arg.op == "Transpose" and isinstance(dict(arg.attrs).get("perm"), Lit)
+    x = s.make(arg, _grown(s, want) if want else None if turned else s.shape_for(arg, (1, 2, 3, 4)))
     dims = s.dims(x)
     axis = a("axis", 0, lambda: _axis(s, len(dims)))
     if not -len(dims) <= axis < len(dims):

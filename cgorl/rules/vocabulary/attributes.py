@@ -168,3 +168,14 @@ def groups(at: Context, value: Value, weight: Value) -> int:
     if inner == 0 or channels % inner or channels == 0 or out % (channels // inner):
         raise NoMatch(f"{channels} channels and a weight of {[out, inner]} make no whole number of groups")
     return channels // inner
+
+
+def one_before(at: Context, numbers: Any) -> tuple[int, ...]:
+    """A window's numbers with a 1 in front, for an axis of size 1."""
+    return (1, *numbers)
+
+
+def zeros_before(at: Context, pads: Any) -> tuple[int, ...]:
+    """A window's pads with none for an axis in front."""
+    half = len(pads) // 2
+    return (0, *pads[:half], 0, *pads[half:])

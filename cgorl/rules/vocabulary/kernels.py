@@ -108,3 +108,20 @@ def split_groups(at: Context, weight: Value, group: int, factor: int) -> Value:
     held = at.builder.held(_own_block(factor, len(k), at.type(weight).dtype))
     kept = at.builder.node("ReduceSum", [at.builder.node("Mul", [blocks, held])], {"axes": (3,), "keepdims": 0})
     return reshape(at, kept, (o, c // factor, *k))
+
+
+def ahead(at: Context, weight: Value, pads: Any) -> Value:
+    """A 1x1 `weight` as a kernel whose last tap it is, so that it reads as far ahead as a Pad's amounts cut off in front."""
+    lead = [-p for p in pads[2 : len(pads) // 2]]
+    return at.builder.node("Pad", [weight], {"pads": (0, 0, *lead, 0, 0, *(0 for _ in lead)), "mode": "constant"})
+
+
+def window_ahead(at: Context, pads: Any) -> tuple[int, ...]:
+    """The window that reads as far ahead as a Pad's amounts cut off in front."""
+    return tuple(1 - p for p in pads[2 : len(pads) // 2])
+
+
+def tail(at: Context, pads: Any) -> tuple[int, ...]:
+    """What a Pad lays behind, as the padding of a convolution."""
+    half = len(pads) // 2
+    return (*(0 for _ in range(half - 2)), *pads[half + 2 :])

@@ -98,3 +98,17 @@ def block_diagonal(at: Context, weight: Any, group: int, factor: int) -> None:
         held.memo[fact] = all(not blocks[:, a, :, b].any() for a in range(factor) for b in range(factor) if a != b)
     if not held.memo[fact]:
         raise NoMatch(f"'{at.label(weight)}' mixes channels between its parts")
+
+
+def lowest(at: Context, number: Any) -> None:
+    """The number is as low as float32 goes, or lower."""
+    if number is None or float(number) > -3.4e38:
+        raise NoMatch(f"{number} is not the lowest number")
+
+
+def cuts_front(at: Context, pads: Any) -> None:
+    """A Pad's amounts leave batch and channels alone, cut off up to 2 in front, and lay none or more behind."""
+    half = len(pads) // 2
+    lead, tail = pads[2:half], pads[half + 2 :]
+    if any(pads[:2]) or any(pads[half : half + 2]) or not lead or min(lead) < -2 or max(lead) > 0 or not any(lead) or min(tail) < 0:
+        raise NoMatch(f"pads {list(pads)} do not just cut off one or two in front")

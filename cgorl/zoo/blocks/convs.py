@@ -103,3 +103,21 @@ def lenet_pool(s: Sketch) -> Value:
     """A convolution, relu, average pool: LeNet-5 with relus."""
     x = s.apply("Relu", s.conv(s.input(2, 1, 16, 16), 6, 5))
     return s.conv(s.apply("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2]), 16, 5)
+
+
+def factorized_reduction(s: Sketch) -> Value:
+    """Every second place, then a 1x1 convolution: the paths of NASNet's factorized reduction, which pick by a pool of window 1."""
+    x = s.apply("Relu", s.input(2, 8, 12, 12))
+    return s.apply("Relu", s.conv(s.apply("AveragePool", x, kernel_shape=[1, 1], strides=[2, 2]), 6, bias=False))
+
+
+def factorized_reduction_shifted(s: Sketch) -> Value:
+    """The same one row and column further: a row and a column of zeros behind, one cut off in front."""
+    x = s.apply("Pad", s.apply("Relu", s.input(2, 8, 12, 12)), [0, 0, -1, -1, 0, 0, 1, 1])
+    return s.apply("Relu", s.conv(x, 6, stride=2, bias=False))
+
+
+def pad_before_two_convs(s: Sketch) -> Value:
+    """One Pad in front of two convolutions: SAME padding as timm's TensorFlow ports do it, shared once equal nodes are."""
+    x = s.apply("Pad", s.apply("Relu", s.input(2, 8, 12, 12)), [0, 0, 0, 0, 0, 0, 1, 1])
+    return s.apply("Mul", *(s.conv(x, 8, 3, pad=0, stride=2) for _ in range(2)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from cgorl.zoo.blocks.sketch import Sketch
 from cgorl.zoo.builder import Value
 
@@ -78,3 +80,9 @@ def pool_mixer(s: Sketch) -> Value:
     """An average pool that counts its padding, then a 1x1 convolution: pool branches of Caffe's Inception."""
     x = s.apply("AveragePool", s.input(*_MAP), kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1], count_include_pad=1)
     return s.apply("Relu", s.conv(x, 6, bias=False))
+
+
+def pad_before_max_pool(s: Sketch) -> Value:
+    """A Pad with minus infinity in front of a max pool: SAME padding as timm's TensorFlow ports do it."""
+    x = s.apply("Pad", s.conv(s.input(2, 3, 12, 12), 8, 3), [0, 0, 0, 0, 0, 0, 1, 1], -math.inf)
+    return s.apply("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2])

@@ -50,6 +50,17 @@ def qkv_joined(s: Sketch) -> Value:
     return s.apply("Softmax", s.concat(s.matmul(x, 8), s.matmul(x, 4), axis=2), axis=-1)
 
 
+def qkv_heads(s: Sketch) -> Value:
+    """Query, key and value from one product, permuted, unbound and attended by heads: timm's and DeiT's Attention."""
+    x = s.input(2, 6, 16)
+    wide = s.apply("Reshape", s.apply("Add", s.matmul(x, 48), s.normal(48)), [2, 6, 3, 4, 4])
+    parts = s.split(s.transpose(wide, 2, 0, 3, 1, 4), [1, 1, 1], axis=0)
+    query, key, value = (s.apply("Squeeze", part, [0]) for part in parts)
+    scores = s.apply("Softmax", s.apply("MatMul", query, s.transpose(key, 0, 1, 3, 2)), axis=-1)
+    mixed = s.transpose(s.apply("MatMul", scores, value), 0, 2, 1, 3)
+    return s.matmul(s.apply("Reshape", mixed, [2, 6, 16]), 16)
+
+
 def swiglu(s: Sketch) -> Value:
     """Gate and up projections of one input, multiplied: feed-forward parts of LLaMA and PaLM."""
     x = s.input(2, 6, 16)
@@ -102,6 +113,13 @@ def onehot_embedding(s: Sketch) -> Value:
     x = s.apply("Unsqueeze", s.input(2, 6, dtype=TensorProto.INT64), [2])
     code = s.apply("Cast", s.apply("Equal", x, np.arange(9).reshape(1, 1, 9)), to=TensorProto.FLOAT)
     return s.apply("Relu", s.matmul(code, 16))
+
+
+def embedding_bias(s: Sketch) -> Value:
+    """Rows of a table and a bias: an embedding as flax's Dense of a one-hot code, once the code is looked up."""
+    chosen = s.apply("ArgMax", s.input(2, 6, 9), axis=2, keepdims=0)
+    rows = s.apply("Gather", s.normal(9, 16), chosen, axis=0)
+    return s.apply("Relu", s.apply("Add", rows, s.normal(16)))
 
 
 def sum_of_frames(s: Sketch) -> Value:

@@ -114,3 +114,9 @@ def pooled_twice_squeezed(s: Sketch) -> Value:
 def mean_of_one(s: Sketch) -> Value:
     """The mean over a single frame: speech probabilities of Silero VAD, clips of one frame."""
     return s.apply("ReduceMean", s.apply("Sigmoid", s.matmul(s.input(2, 1, 8), 4)), [1], keepdims=0)
+
+
+def conv1d_relu(s: Sketch) -> Value:
+    """Two convolutions along time with a relu between: encoders of speech, Silero VAD's among them."""
+    x = s.apply("Relu", s.apply("Conv", s.input(2, 8, 12), s.normal(8, 8, 3), s.normal(8), pads=[1, 1]))
+    return s.apply("Sigmoid", s.apply("Conv", x, s.normal(8, 8, 3), s.normal(8), pads=[1, 1], strides=[2]))

@@ -1,0 +1,73 @@
+"""train.py and sweep.py: one agent, or many, one after another."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from cgorl.cli.guard import ERROR, INTERRUPTED, guarded, heed_no_more
+
+if TYPE_CHECKING:
+    from cgorl.tracking import Tracker
+
+
+def train(argv: list[str], doc: str) -> int:
+    """Runs conf/train.yaml with the overrides `argv`; returns the exit code. `doc` is the script's own help."""
+    return guarded(lambda runs: _train(argv, doc, runs))
+
+
+def sweep(argv: list[str], doc: str) -> int:
+    """Trains once for each combination of the values in `argv`; returns the exit code. `doc` is the script's own help."""
+    return guarded(lambda runs: _sweep(argv, doc, runs))
+
+
+def _train(argv: list[str], doc: str, runs: list[Tracker]) -> int:
+    from cgorl import config
+
+    if not argv or {"-h", "--help"} & set(argv):
+        print(f"{doc}\n{config.usage('train')}", flush=True)
+        return 0 if argv else ERROR
+    from pathlib import Path
+
+    from rich.console import Console
+
+    cfg = config.load_config("train", argv)
+    config.check(config.plain(cfg))
+    from cgorl import training  # torch
+    from cgorl.report import trained
+    from cgorl.tracking import Tracker
+
+    console = Console()
+    tracker = Tracker(cfg.runs, "train", Path(str(cfg.model or "families")).stem)
+    runs.append(tracker)
+    with trained.Progress(console) as progress:
+        done = training.train(cfg, progress, tracker)
+    heed_no_more()
+    trained.show(done, console, tracker.folder)
+    return INTERRUPTED if done.stopped == "interrupted" else 0
+
+
+def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
+    from cgorl import config
+
+    words = [a for a in argv if a not in ("-m", "--multirun")]
+    if not words or {"-h", "--help"} & set(words):
+        print(f"{doc}\n{config.usage('sweep')}", flush=True)
+        return 0 if words else ERROR
+    from rich.console import Console
+
+    from cgorl import sweep
+    from cgorl.report import trained
+
+    launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
+    jobs = sweep.jobs([w for w in words if w not in launcher])
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    if launcher:
+        console.print(f"{len(jobs)} jobs by {' '.join(launcher)}", highlight=False, markup=False)
+        done = sweep.launched(jobs, launcher)
+    else:
+        done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
+    trained.show_sweep(done, console)
+    if any(d.error == "interrupted" for d in done):
+        return INTERRUPTED
+    return ERROR if any(d.error for d in done) else 0
