@@ -6,6 +6,26 @@ const ROW = 54;
 const MINIMAP = 84;
 const LARGEST = 3;
 
+// A whole graph in a small space, its height and width each squeezed as they need; boxes numbered in `loud` are seen in `colour`.
+export function paintStrip(g, scene, w, h, ink, loud, colour) {
+  const { x, y, width, op } = scene;
+  let [right, low] = [1, 1];
+  for (let k = 0; k < op.length; k++) {
+    right = Math.max(right, x[k] + width[k] / 2);
+    low = Math.max(low, y[k] + BOX);
+  }
+  const [sx, sy] = [Math.min(1, (w - 8) / right), Math.min(1, (h - 8) / low)];
+  g.fillStyle = ink.paper;
+  g.fillRect(0, 0, w, h);
+  for (const strong of [false, true])
+    for (let k = 0; k < op.length; k++) {
+      if (loud.has(k) !== strong) continue;
+      g.fillStyle = strong ? colour : ink.dark ? "#4a4a4a" : "#cfcfcf";
+      const [bw, bh] = [Math.max(strong ? 10 : 2, width[k] * sx), Math.max(strong ? 6 : 1.5, BOX * sy)];
+      g.fillRect(4 + x[k] * sx - bw / 2, 4 + y[k] * sy, bw, bh);
+    }
+}
+
 export class GraphCanvas {
   // `options.pick(box)`: a box was chosen (-1: none); `options.open(box)`: Enter or a double click on it;
   // `options.label`: for who does not see it.
@@ -120,6 +140,14 @@ export class GraphCanvas {
     const tall = this.extent.height * this.scale > this.high - 24;
     this.top = tall ? -12 / this.scale : this.extent.height / 2 - this.high / 2 / this.scale;
     if (this.extent.width * this.scale > room) this.lookAtTop(room);
+  }
+
+  // The middle of the graph in the middle of the view, at a given size.
+  middle(scale) {
+    this.scale = scale;
+    this.left = (this.extent.width - this.wide / scale) / 2;
+    this.top = (this.extent.height - this.high / scale) / 2;
+    this.draw();
   }
 
   // A graph wider than the view: looks at its first box.

@@ -1,5 +1,6 @@
 """Widgets: graphs, optimizations and rules to look at in a notebook; each also has a picture that needs no program to be seen."""
 
 from cgorl.widgets.graph_view import GraphView
+from cgorl.widgets.trace_view import TraceView
 
-__all__ = ["GraphView"]
+__all__ = ["GraphView", "TraceView"]

@@ -13,7 +13,7 @@ ROW, GAP, LANE = 54.0, 16.0, 10.0
 """Distance of two layers, of two boxes in a layer, and the room that a line passing through a layer takes."""
 
 _SWEEPS, _PULLS, _PATIENCE = 10, 8, 3
-_STRAIGHT, _MIDDLE = 6.0, 0.03
+_STRAIGHT, _MIDDLE = 6.0, 0.1
 """How much more a line that passes through keeps straight than a box keeps near what it reads, and how much all keeps to the
 middle, without which each block of a deep network would stand a little further to one side."""
 

@@ -15,7 +15,7 @@ _WIDTH = 1000.0
 _MARGIN, _LINE = 10.0, 18.0
 _FORMAT = 1.6
 _READABLE = 0.42
-_MOST_COLUMNS = 24
+_ONE_COLUMN, _MOST_COLUMNS = 12, 24
 
 
 def svg(scene: Scene, kind: Callable[[int, Box], Family] | None = None, width: float = _WIDTH, loud: Iterable[int] = ()) -> str:
@@ -27,7 +27,7 @@ def svg(scene: Scene, kind: Callable[[int, Box], Family] | None = None, width: f
     x, y = scene.layout.x, scene.layout.y
     wide = max([*(float(x[k]) + b.width / 2 for k, b in enumerate(scene.boxes)), 80.0]) + 2 * _MARGIN
     rows = int(max(y, default=0.0) / ROW) + 1
-    columns = min(_MOST_COLUMNS, max(1, round(math.sqrt(_FORMAT * rows * ROW / wide))), rows)
+    columns = 1 if rows <= _ONE_COLUMN else min(_MOST_COLUMNS, max(1, round(math.sqrt(_FORMAT * rows * ROW / wide))))
     each = math.ceil(rows / columns)
     columns = math.ceil(rows / each)
     scale = min(1.0, width / (columns * wide))

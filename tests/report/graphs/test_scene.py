@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ET
-import zlib
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +16,7 @@ from cgorl.report.graphs.blocks import blocks
 from cgorl.report.graphs.packed import packed
 from cgorl.report.graphs.scene import BLOCK, OUTPUT_BOX, near, scene
 from cgorl.report.graphs.svg import svg
+from tests.unpacked import unpacked
 
 MODELS = {"squeezenet1_1": {"image": 64}, "bert": {"layers": 3}, "nasnet_a": {"form": "taso"}, "resnet50": {}}
 
@@ -118,13 +116,3 @@ def test_the_picture_is_xml_and_names_what_can_be_read() -> None:
     assert sum("nodes)" in str(t) for t in texts) == len(parts)
     assert float(tree.attrib["width"]) <= 1001
     assert any(b.op == BLOCK for b in scene(g, None, parts, range(len(parts))).boxes)
-
-
-def unpacked(raw: bytes) -> dict[str, Any]:
-    plain = zlib.decompress(raw)
-    length = int.from_bytes(plain[:4], "little")
-    data: dict[str, Any] = json.loads(plain[4 : 4 + length])
-    for about in data.pop("arrays"):
-        data[about["name"]] = np.frombuffer(plain, about["dtype"], about["length"], 4 + length + about["at"])
-        assert (4 + length + about["at"]) % 8 == 0
-    return data
