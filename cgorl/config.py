@@ -313,6 +313,17 @@ def plain(cfg: Any) -> Any:
     return OmegaConf.to_container(cfg, resolve=True)
 
 
+def kept(file: Path) -> DictConfig:
+    """The configuration that a run kept in its folder. Raises ConfigError where there is none."""
+    try:
+        found = OmegaConf.load(file)
+    except Exception:  # yaml's errors share no base class with those of a missing file
+        found = None
+    if not isinstance(found, DictConfig):
+        raise ConfigError(f"there is no configuration of a run in '{file}'")
+    return found
+
+
 def yaml(cfg: Any) -> str:
     """The configuration as YAML text."""
     return OmegaConf.to_yaml(cfg, resolve=True)
