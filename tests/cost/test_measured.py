@@ -172,4 +172,4 @@ def test_a_graph_on_which_the_rule_is_off_is_told(tmp_path: Path) -> None:
     cost = empty(tmp_path)
     assert "all 2" in cost.notes(graph(RELUS.format(n=64)))[1]
     g = graph("agraph (float[1,4,8] x) => (float[1,4,8] y){ k = Neg(x) a = Transpose<perm=[0,2,1]>(k) y = Transpose<perm=[0,2,1]>(a) }")
-    assert "are foretold; the others are priced operator by operator" in cost.notes(g)[1]
+    assert "are foretold; the others are priced as the rule makes them" in cost.notes(g)[1]
