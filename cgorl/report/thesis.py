@@ -13,7 +13,7 @@ from cgorl.report.stats import LEVEL, coverage, interval, iqm, paired
 NEAR = 0.001
 """How near to the best cost known counts as reaching it."""
 BASELINES = ("backtracking", "lookahead", "beam", "annealing")
-AGENTS = ("agent", "agent beam")
+AGENTS = ("agent", "agent alone")
 LEARNT = ("train icm", "train none", "train count")
 
 _HEAD = """# Does the agent win?
