@@ -12,7 +12,7 @@ from cgorl.agent import checkpoint
 from cgorl.agent.best import Best, Found
 from cgorl.agent.encoder import Encoder
 from cgorl.agent.icm import Curiosity
-from cgorl.agent.policy import fresh_policy
+from cgorl.agent.policy import fresh_policy, grown
 from cgorl.agent.ppo import PPO, Learner
 from cgorl.env.rewrite import Episodes, Move, RewriteEnv, Start
 from cgorl.ir.graph import Graph
@@ -86,7 +86,10 @@ def parts(cfg: Any) -> Parts:
         model = pipeline.load_model(what, zoo)
         pipeline.check_model(model, options["dims"])
         graphs[name] = simplify(model).graph if options["simplify"] else model
-    policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
+    if options["initial"]:
+        policy = grown(checkpoint.policy(options["initial"], rules)[0], rules, options["seed"])
+    else:
+        policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
     assert isinstance(policy.encoder, Encoder)
     starts = [Start.of(graph, rules, cost) for graph in graphs.values()]
     for name, start in zip(graphs, starts, strict=True):

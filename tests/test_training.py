@@ -60,6 +60,9 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     assert row["best_ms"] <= row["first_ms"]
     given = ["model=repvgg_a0", *SMALL, "search=agent", f"search.checkpoint={where / 'checkpoint.pt'}", "output=o.onnx", "prove=false"]
     assert cli.optimize(given, "") == 0 and Path("o.onnx").is_file()
+    assert run(capsys, *REPVGG, "ppo.total_timesteps=16", f"initial={where / 'policy.pt'}", "encoder.hidden=4", "runs=more")[0] == 0
+    more = next(Path("more/train").iterdir())
+    assert torch.load(more / "policy.pt", weights_only=True)["encoder"]["hidden"] == 8  # that of the policy it began with
     (where / "checkpoint.pt").write_text("broken")
     assert cli.optimize(given, "") == 1 and "is no checkpoint of an agent" in capsys.readouterr().err
 

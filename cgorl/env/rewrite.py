@@ -39,6 +39,7 @@ class Start(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, rules: RuleSet, cost: CostModel, greedy: int | None = None) -> Start:
         """The start for episodes on `graph`; `greedy` where greed need not be tried."""
+        _ = graph.key  # reads all weights once, for the keys of all graphs to come
         first = at = Priced(graph, rules, cost)
         steps = 0
         while greedy is None and at.prices:

@@ -49,7 +49,8 @@ def thesis(name: str, overrides: Sequence[str]) -> Thesis:
     if unknown := [p for p in keys["only"] if p not in keys["problems"]]:
         raise ConfigError(f"there is no problem '{unknown[0]}'; there are {', '.join(keys['problems'])}")
     methods = {m: ({"evaluations": str(keys["evaluations"])}, words) for m, words in keys["methods"].items()}
-    methods |= {m: ({"evaluations": str(keys["trained_evaluations"])}, words) for m, words in keys["trained"].items()}
+    if keys["learn"]:
+        methods |= {m: ({"evaluations": str(keys["trained_evaluations"])}, words) for m, words in keys["trained"].items()}
     memo: config.Memo = {}
     found: list[Run] = []
     for problem, about in keys["problems"].items():
@@ -86,10 +87,10 @@ def explore(what: Thesis, listen: Listening | None = None, tell: Callable[[str],
             listen.end(done)
         if done.row["stopped"] == "interrupted":
             raise KeyboardInterrupt
-        row = {**_row(of[done.job.number], done), "settings": _settings(done.job), **origin}
+        row = {**_row(of[done.job.number], done), "settings": _settings(done.job), **origin, "command": what.command}
         table = pd.concat([table, pd.DataFrame([row])], ignore_index=True)
-        write(folder, what.name, table, page(table, what.command))
-    write(folder, what.name, table, page(table, what.command))
+        write(folder, what.name, table, page(table))
+    write(folder, what.name, table, page(table))
     return table
 
 

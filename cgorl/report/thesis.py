@@ -13,7 +13,7 @@ from cgorl.report.stats import LEVEL, coverage, interval, iqm, paired
 NEAR = 0.001
 """How near to the best cost known counts as reaching it."""
 BASELINES = ("backtracking", "lookahead", "beam", "annealing")
-AGENTS = ("agent", "agent beam")
+AGENTS = ("agent", "agent alone")
 LEARNT = ("train icm", "train none", "train count")
 
 _HEAD = """# Does the agent win?
@@ -61,10 +61,10 @@ def spent_until(curve: str, cost_ms: float) -> float:
     return math.nan
 
 
-def page(table: pd.DataFrame, command: str) -> str:
+def page(table: pd.DataFrame) -> str:
     """The Markdown page of a table with a row for each problem, method and seed."""
     sources = [f"- {what}: {', '.join(dict.fromkeys(map(str, table[what])))}" for what in ("commit", "machine", "date")]
-    parts = [_HEAD, f"- command: `{command}`", *sources]
+    parts = [_HEAD, *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])), *sources]
     found = {str(p): methods(rows) for p, rows in table.groupby("problem", sort=False)}
     counts = sorted({len(m.changes) for of in found.values() for m in of.values() if len(m.changes) > 1})
     covers = ", ".join(f"{100 * coverage(n):.0f} % with {n} seeds" for n in counts)

@@ -72,7 +72,7 @@ class AgentTrain:
         from cgorl.agent import checkpoint as files
         from cgorl.agent.encoder import Encoder
         from cgorl.agent.icm import ICM, Count, Curiosity
-        from cgorl.agent.policy import fresh_policy
+        from cgorl.agent.policy import fresh_policy, grown
         from cgorl.agent.ppo import PPO, Learner
         from cgorl.env.rewrite import Episodes, RewriteEnv, Start
 
@@ -103,7 +103,7 @@ class AgentTrain:
         if self.checkpoint is None:
             policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
         else:
-            policy = files.policy(self.checkpoint, rules)[0]
+            policy = grown(files.policy(self.checkpoint, rules)[0], rules, self.seed)
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:
             curiosity.begin(rules, policy.rules.known, self.seed)

@@ -41,6 +41,7 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
     assert (table.loc[~table["method"].isin(what.keys["trained"]), "evaluations"] <= 300).all() and table["evaluations"].max() > 300
     text = Path("kept/thesis_main.md").read_text()
     assert "lower than every baseline at equal evaluations | tiny" in text and "seeds=2" in text and "with 2 seeds" in text
+    assert {r.method for r in thesis("thesis_main", [TINY, *FEW, "learn=false"]).runs}.isdisjoint(what.keys["trained"])
     ran.clear()
     assert len(explore(what, Listening(begin=lambda job: ran.append(job.words)))) == len(table) and not ran
 
@@ -61,7 +62,7 @@ def test_mistakes_are_named(argv: list[str], says: str) -> None:
 
 
 def row(method: str, ms: float, curve: str, seed: Any = None, problem: str = "p") -> dict[str, Any]:
-    about = {"rules": "default", "device": "v100", "commit": "c", "machine": "m", "date": "d", "error": None}
+    about = {"rules": "default", "device": "v100", "commit": "c", "machine": "m", "date": "d", "command": "the command", "error": None}
     spent = {"evaluations": 900, "cpu_seconds": 1.0}
     return {"problem": problem, "method": method, "seed": seed, "initial_ms": 10.0, "cost_ms": ms, "curve": curve, **spent, **about}
 
@@ -80,8 +81,14 @@ def test_claims_by_hand() -> None:
     found = {c[0]: c[2:] for c in claims({"p": methods(pd.DataFrame([*rows[:2], *worse]))})}
     assert found["lower than every baseline at equal evaluations"][1] == "no: higher"
     assert found["as cheap as backtracking's with at most half of its evaluations, zero-shot"][1] == "no: does not come near the best known"
-    text = page(pd.DataFrame([*rows, row("beam", math.nan, "") | {"error": "out of luck"}]), "the command")
-    assert "## Failed" in text and "beam: out of luck" in text and "-20.000, -20.010" not in text and "-20.010, -20.000" in text
+    text = page(pd.DataFrame([*rows, row("beam", math.nan, "") | {"error": "out of luck"}]))
+    assert (
+        "- command: `the command`" in text
+        and "## Failed" in text
+        and "beam: out of luck" in text
+        and "-20.000, -20.010" not in text
+        and "-20.010, -20.000" in text
+    )
 
 
 def test_evaluations_until_a_cost() -> None:

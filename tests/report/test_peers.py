@@ -117,6 +117,24 @@ def test_a_process_apart_is_ended_with_all_that_it_started(tmp_path: Path) -> No
     assert not late.exists()
 
 
+def test_the_tool_is_run_as_a_whole_and_its_summary_read(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+
+    def stub(command: Sequence[str], timeout: float) -> Ended:
+        ran.append(list(command))
+        folder = tmp_path / "runs" / "optimize" / "x"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "summary.json").write_text('{"status": "optimized"}')
+        return Ended("", 2.0, "exit code 4" if len(ran) > 1 else "")
+
+    monkeypatch.setattr(files, "apart", stub)
+    words = (file, tmp_path / "o.onnx", {"n": 3}, ["search=greedy", "cost=roofline"], tmp_path / "runs", 9.0)
+    assert files.tool(*words) == (Ended("", 2.0), {"status": "optimized"})
+    assert ran[0][1].endswith("scripts/optimize.py") and Path(ran[0][1]).is_file()
+    assert ran[0][-4:] == ["cost=measured", "dims.n=3", "search=greedy", "cost=roofline"]  # the last word on a key counts
+    assert "a proof failed" in files.tool(*words)[0].why
+
+
 # ---------------------------------------------------------------- words
 def test_what_is_behind_is_told_only_beyond_noise_and_only_of_peers_that_are_right() -> None:
     def rows(over: dict[str, tuple[float, float, float]], wrong: str = "") -> list[Row]:

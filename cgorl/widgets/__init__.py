@@ -1,0 +1,7 @@
+"""Widgets: graphs, optimizations and rules to look at in a notebook; each also has a picture that needs no program to be seen."""
+
+from cgorl.widgets.graph_view import GraphView
+from cgorl.widgets.rule_browser import RuleBrowser
+from cgorl.widgets.trace_view import TraceView
+
+__all__ = ["GraphView", "RuleBrowser", "TraceView"]
