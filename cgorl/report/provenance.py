@@ -15,7 +15,10 @@ def provenance() -> dict[str, str]:
 
 
 def _commit() -> str:
-    found = [_git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)data/results")]
+    found = [
+        _git("rev-parse", "--short", "HEAD"),
+        _git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)data/results"),
+    ]
     return (found[0] or "unknown") + ("+" if found[1] else "")
 
 

@@ -20,6 +20,9 @@ from tests.texts import model
 
 TEXT = "agraph (float[n,64] x) => (float[n,64] y) { a = Neg(x) b = Neg(a) c = Exp(b) y = Abs(c) }"
 WRONG = "import onnx; m = onnx.load(sys.argv[1]); m.graph.node[2].op_type = 'Tanh'; onnx.save(m, sys.argv[2])"
+OTHERWISE = (
+    "import onnx; m = onnx.load(sys.argv[1]); m.graph.output[0].type.tensor_type.shape.dim[0].dim_param = 'k'; onnx.save(m, sys.argv[2])"
+)
 FAKES = {
     "copies": Peer("onnx", "import shutil; shutil.copy(sys.argv[1], sys.argv[2])"),
     "aborts": Peer("onnx", "import os; os.abort()"),
@@ -27,6 +30,7 @@ FAKES = {
     "hangs": Peer("onnx", "import time; time.sleep(60)"),
     "writes nonsense": Peer("onnx", "open(sys.argv[2], 'w').write('hello')"),
     "is wrong": Peer("onnx", WRONG),
+    "says it otherwise": Peer("onnx", OTHERWISE),
     "is not there": Peer("a_package_that_there_is_not", ""),
 }
 
@@ -57,8 +61,9 @@ def test_every_way_to_fail_is_a_row(
     [folder] = (tmp_path / "runs" / "bench").iterdir()
     rows = {r["tool"]: r for r in csv.DictReader((folder / "peers.csv").open())}
     assert list(rows) == ["original", *FAKES, "cgorl", "OpenVINO"]
-    assert {t for t, r in rows.items() if r["times_as_fast"]} == {"original", "copies", "is wrong", "cgorl"}
+    assert {t for t, r in rows.items() if r["times_as_fast"]} == {"original", "copies", "is wrong", "says it otherwise", "cgorl"}
     assert rows["copies"]["agrees"] == rows["cgorl"]["agrees"] == "True" and rows["is wrong"]["agrees"] == "False"
+    assert rows["says it otherwise"]["agrees"] == "True" and rows["says it otherwise"]["interface"] == "output 'y' has another type"
     assert (rows["original"]["nodes"], rows["cgorl"]["nodes"], rows["cgorl"]["optimize_s"]) == ("4", "2", "1.5")
     assert float(rows["cgorl"]["low"]) <= float(rows["cgorl"]["times_as_fast"]) <= float(rows["cgorl"]["high"])
     why = {t: r["why"] for t, r in rows.items()}
