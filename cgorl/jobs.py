@@ -142,7 +142,10 @@ def optimize(cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tr
     if rival is not None:
         clock = time.monotonic()
         both("versus", None)
-        other = rival(done.start, rules, cost(cfg), budget, lambda p: both("versus", p))
+        against = cost(cfg)
+        with suppress(KeyboardInterrupt):  # ends the measuring of missing prices, not the job
+            against.cost_ms(done.start)
+        other = rival(done.start, rules, against, budget, lambda p: both("versus", p))
         facts = {"name": _name(options), "versus": options["versus"], "versus_ms": other.cost_ms, "versus_stopped": other.stopped}
         done = replace(done, search={**done.search, **facts}, seconds={**done.seconds, "versus": time.monotonic() - clock})
     both("save", None)

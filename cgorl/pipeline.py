@@ -163,6 +163,7 @@ def optimize(
         graph, trace = best.graph, best.trace
         proof = best.proof if proof.ok else proof  # what was found wrong stays told
         lap("gate")
+    cost_ms, before, after = _prices(model, graph, cost)
     facts: dict[str, Any] = {"expansions": found.expansions, "evaluations": found.evaluations, "stopped": found.stopped}
     facts |= {"found_ms": found.cost_ms, "found_rewrites": len(found.trace)}
     return Outcome(
@@ -171,7 +172,7 @@ def optimize(
         model,
         start,
         found.initial_cost_ms,
-        cost.cost_ms(graph),
+        cost_ms,
         trace,
         proof,
         coverage(model, rules),
@@ -180,10 +181,18 @@ def optimize(
         facts,
         rules,
         tuple(cost.unknown(graph)),
-        before_ms=by_operator(model, cost),
-        after_ms=by_operator(graph, cost),
+        before_ms=before,
+        after_ms=after,
         gate=verdict,
     )
+
+
+def _prices(model: Graph, graph: Graph, cost: CostModel) -> tuple[float, Mapping[str, float], Mapping[str, float]]:
+    """What the result costs, and both graphs by operator; an interrupt ends the measuring of what is missing, not the job."""
+    try:
+        return cost.cost_ms(graph), by_operator(model, cost), by_operator(graph, cost)
+    except KeyboardInterrupt:
+        return cost.cost_ms(graph), by_operator(model, cost), by_operator(graph, cost)
 
 
 def _status(unchanged: bool, proof: Proof, verdict: Verdict | None, stopped: str) -> Status:

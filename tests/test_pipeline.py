@@ -265,3 +265,18 @@ def test_half_precision_weights_that_overflow_when_folded_are_dropped() -> None:
     g = from_proto(made)
     found = job(g)
     assert [rule for rule, _ in found.proof.dropped] == ["fold-norm"] and compare(g, found.graph)
+
+
+def test_an_interrupt_after_the_proof_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the result is told to cost may have to be measured: an interrupt ends that."""
+    calls: list[int] = []
+    right = pipeline.by_operator
+
+    def interrupted(graph: Any, cost: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return right(graph, cost)
+
+    monkeypatch.setattr(pipeline, "by_operator", interrupted)
+    assert job(small("repvgg_a0")).status is Status.OPTIMIZED and len(calls) == 3

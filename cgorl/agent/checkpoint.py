@@ -50,10 +50,10 @@ def load(path: str | Path) -> dict[str, Any]:
         told = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise AgentError(f"there is no checkpoint '{path}'") from None
-    except Exception as e:  # pickle's, zip's and torch's errors
-        raise AgentError(f"'{path}' is no checkpoint of an agent: {' '.join(str(e).split())[:200]}") from None
+    except Exception:  # pickle's, zip's and torch's errors, which speak of torch's own options
+        told = None
     if not isinstance(told, dict):
-        raise AgentError(f"'{path}' is no checkpoint of an agent")
+        raise AgentError(f"'{path}' is no checkpoint of an agent, or not whole: scripts/train.py writes them")
     for name in _FIELDS:
         if name not in told:
             raise AgentError(f"the checkpoint '{path}' has no field '{name}'")
@@ -72,16 +72,16 @@ def restore(path: str | Path, learner: Learner, best: Best, rules: RuleSet) -> N
         best.restore(told["best"], learner.envs[0].starts)
     except KeyError as e:
         raise AgentError(f"the checkpoint '{path}' has no field {e}") from None
-    except (ValueError, RuntimeError) as e:
+    except (ValueError, RuntimeError, IndexError, TypeError) as e:
         raise AgentError(f"the checkpoint '{path}' does not fit this training: {' '.join(str(e).split())[:300]}") from None
 
 
 def policy(path: str | Path, rules: RuleSet) -> tuple[Policy, list[str]]:
     """The policy in the file, speaking of `rules`, and what is not as it was in training. Raises AgentError."""
     told = load(path)
-    made = Policy(Encoder(**told["encoder"]), told["rules"])
     try:
+        made = Policy(Encoder(**told["encoder"]), told["rules"])
         made.load_state_dict(told["learner"]["policy"])
-    except (KeyError, RuntimeError) as e:
+    except (KeyError, TypeError, ValueError, RuntimeError) as e:
         raise AgentError(f"the policy in '{path}' cannot be read: {' '.join(str(e).split())[:300]}") from None
     return made, made.rules.use(rules)

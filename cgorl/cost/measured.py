@@ -17,9 +17,9 @@ from cgorl.cost.kernels.lower import kernels
 from cgorl.cost.kernels.spots import Spots
 from cgorl.cost.kernels.table import Table
 from cgorl.cost.measure import measure
-from cgorl.cost.model import Now, Price, View
+from cgorl.cost.model import CostError, Now, Price, View
 from cgorl.cost.store import Entry, Store
-from cgorl.cost.target import here
+from cgorl.cost.target import LEVELS, here
 from cgorl.ir.graph import Edit, Graph
 from cgorl.ir.node import Value
 from cgorl.ir.run import RunError
@@ -35,8 +35,8 @@ class Measured:
     """The cost of a graph as the sum of its kernels' measured times, at one thread.
 
     Prices come from the table of this machine, runtime and session `level` in the folders `table` and `shipped`. Kernels
-    that are missing there are measured, `seconds` in all, and then estimated from their nearest kin; a price once given
-    stands. A gain counts only where it is above `doubt` times the noise of the kernels that differ. What an edit changes is
+    that are missing there are measured, `seconds` in all or until an interrupt, and then estimated from their nearest kin; a
+    price once given stands. A gain counts only where it is above `doubt` times the noise of the kernels that differ. What an edit changes is
     exact for the kernel rule, however far a layout travels; caches and memory are left to the gate.
     """
 
@@ -52,6 +52,17 @@ class Measured:
     _counts: Counter[str] = field(default_factory=Counter, repr=False)
     _nearest: dict[int, Nearest] = field(default_factory=dict, repr=False)
     _spent: list[float] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        """Raises CostError for an option that cannot be."""
+        for name, folder in (("table", self.table), ("shipped", self.shipped)):
+            if not isinstance(folder, str) and (name == "table" or folder is not None):
+                raise CostError(f"cost.{name} must be the name of a folder{'' if name == 'table' else ', or null'}, not {folder!r}")
+        if self.level not in LEVELS:
+            raise CostError(f"cost.level must be one of {', '.join(LEVELS)}, not {self.level!r}")
+        for name, value in (("seconds", self.seconds), ("doubt", self.doubt)):
+            if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+                raise CostError(f"cost.{name} must be a number of at least 0, not {value!r}")
 
     @cached_property
     def store(self) -> Store:
@@ -180,7 +191,11 @@ class Measured:
         left = self.seconds - sum(self._spent)
         if len(known) < len(missing) and left > 0:
             start = time.monotonic()
-            measure([k for k in missing if k not in self._prices], self.store, left)
+            try:
+                measure([k for k in missing if k not in self._prices], self.store, left)
+            except KeyboardInterrupt:
+                self._spent.append(math.inf)
+                raise
             self._spent.append(time.monotonic() - start)
         for k in missing:
             if k not in self._prices and not self._known(k, "measured"):

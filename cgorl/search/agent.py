@@ -45,16 +45,22 @@ def no_checkpoint(checkpoint: Path | None, name: str) -> None:
         raise SearchError(f"search={name} cannot be taken up from a checkpoint of a search: it begins anew each time")
 
 
+def policy_file(name: object) -> None:
+    """Raises SearchError for what is not the name of a file that is there, nor None."""
+    if name is not None and not (isinstance(name, str) and Path(name).is_file()):
+        raise SearchError(f"there is no checkpoint {name!r}: search.checkpoint names a file that scripts/train.py has written, or is null")
+
+
 def positive(name: str, value: object) -> None:
     """Raises SearchError for what is no number above 0."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise SearchError(f"{name} must be a number above 0, not {value!r}")
+        raise SearchError(f"search.{name} must be a number above 0, not {value!r}")
 
 
 def not_below_0(name: str, value: object) -> None:
     """Raises SearchError for what is no number of at least 0."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise SearchError(f"{name} must be a number of at least 0, not {value!r}")
+        raise SearchError(f"search.{name} must be a number of at least 0, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class Agent:
         """Raises SearchError."""
         positive("temperature", self.temperature)
         not_below_0("gain", self.gain)
+        policy_file(self.checkpoint)
         Inference.of(self)
 
     def __call__(

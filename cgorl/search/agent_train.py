@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 from cgorl.cost.model import CostModel, Price
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.agent import no_checkpoint, positive
+from cgorl.search.agent import no_checkpoint, policy_file, positive
 from cgorl.search.course import Course, anytime
 from cgorl.search.inference import reach
-from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult, check
 from cgorl.search.state import State
 
 if TYPE_CHECKING:
     from cgorl.env.rewrite import Move, RewriteEnv
 
-KINDS = ("icm", "none", "count")
+CHOICES = {"curiosity": ("icm", "none", "count"), "encoder": ("gcn", "gat", "gin", "none"), "reward": ("dense", "terminal", "best")}
+"""What there is of each; said again here so that a wrong one is named before torch is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,13 @@ class AgentTrain:
 
     def __post_init__(self) -> None:
         """Raises SearchError."""
-        if self.curiosity not in KINDS:
-            raise SearchError(f"curiosity must be one of {', '.join(KINDS)}, not {self.curiosity!r}")
-        for name in ("hidden", "layers", "steps", "envs", "learning_rate"):
-            positive(name, getattr(self, name))
+        for name, there in CHOICES.items():
+            if (value := getattr(self, name)) not in there:
+                raise SearchError(f"search.{name} must be one of {', '.join(there)}, not {value!r}")
+        least = {"hidden": 1, "layers": 1, "steps": 1, "envs": 1, "seed": 0, **({} if self.horizon is None else {"horizon": 1})}
+        check(self, least, whole=least)
+        positive("learning_rate", self.learning_rate)
+        policy_file(self.checkpoint)
 
     def __call__(
         self,
@@ -60,6 +64,8 @@ class AgentTrain:
         checkpoint: Path | None = None,
     ) -> SearchResult:
         """Runs the search; see `Searcher`. Each graph that an episode comes to is an expansion, each match seen of it an evaluation."""
+        from cgorl.agent import ppo  # noqa: F401  torch takes seconds to load, which are none of the search's
+
         no_checkpoint(checkpoint, "agent_train")
         meter = Meter(budget, listen)
 

@@ -63,8 +63,10 @@ class Checkpoint:
             return None
         try:
             digest, _, text = self.path.read_text().partition("\n")
-        except (OSError, ValueError) as e:
-            raise CheckpointError(f"cannot read the checkpoint '{self.path}': {e}") from None
+        except UnicodeDecodeError:
+            digest = text = ""
+        except OSError as e:
+            raise CheckpointError(f"cannot read the checkpoint '{self.path}': {e.strerror or e}") from None
         if digest != _digest(text):
             raise CheckpointError(f"'{self.path}' is no checkpoint of a search, or was changed by hand: name another file, or delete it")
         told = json.loads(text)

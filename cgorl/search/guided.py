@@ -35,7 +35,7 @@ class Guided:
     def __post_init__(self) -> None:
         """Raises SearchError."""
         if self.policy not in POLICIES:
-            raise SearchError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
+            raise SearchError(f"search.policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         positive("temperature", self.temperature)
         not_below_0("gain", self.gain)
         Inference.of(self)

@@ -20,7 +20,7 @@ from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Meter, SearchError, SearchResult
+from cgorl.search.searcher import Meter, SearchError, SearchResult, check
 from cgorl.search.state import State
 
 LEAST_HORIZON, STRETCH = 16, 4
@@ -73,13 +73,9 @@ class Inference:
     def __post_init__(self) -> None:
         """Raises SearchError."""
         if self.mode not in MODES:
-            raise SearchError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}")
-        for name in ("samples", "width", "horizon"):
-            value = getattr(self, name)
-            if value is None and name == "horizon":
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise SearchError(f"{name} must be a whole number of at least 1, not {value!r}")
+            raise SearchError(f"search.mode must be one of {', '.join(MODES)}, not {self.mode!r}")
+        least = {"samples": 1, "width": 1, "seed": 0, **({} if self.horizon is None else {"horizon": 1})}
+        check(self, least, whole=least)
 
     @classmethod
     def of(cls, searcher: Any) -> Inference:

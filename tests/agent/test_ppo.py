@@ -146,9 +146,10 @@ def test_broken_checkpoints_are_named(tmp_path: Path) -> None:
     whole = torch.load(path, weights_only=True)
     with pytest.raises(AgentError, match="there is no checkpoint"):
         checkpoint.load(tmp_path / "none.pt")
-    (tmp_path / "text.pt").write_text("hello")
-    with pytest.raises(AgentError, match="is no checkpoint of an agent"):
-        checkpoint.load(tmp_path / "text.pt")
+    for text in ("hello", ""):
+        (tmp_path / "text.pt").write_text(text)
+        with pytest.raises(AgentError, match=r"is no checkpoint of an agent, or not whole: scripts/train.py writes them$"):
+            checkpoint.load(tmp_path / "text.pt")
     for field in ("rules", "learner", "best"):
         torch.save({k: v for k, v in whole.items() if k != field}, path)
         with pytest.raises(AgentError, match=f"no field '{field}'"):
@@ -162,6 +163,12 @@ def test_broken_checkpoints_are_named(tmp_path: Path) -> None:
     torch.save(whole, path)
     with pytest.raises(AgentError, match="another curiosity"):
         checkpoint.restore(path, learner(ICM()), best, RULES)
+    torch.save({**whole, "best": {**whole["best"], "paths": {7: []}}}, path)  # of a training on more models
+    with pytest.raises(AgentError, match="does not fit this training"):
+        checkpoint.restore(path, made, best, RULES)
+    torch.save({**whole, "encoder": {"kind": "gcn", "size": 8}}, path)
+    with pytest.raises(AgentError, match="cannot be read"):
+        checkpoint.policy(path, RULES)
     with pytest.raises(AgentError, match="cannot write"):
         checkpoint.save(tmp_path / "no" / "c.pt", made, best, RULES, {})
 

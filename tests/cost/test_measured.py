@@ -5,14 +5,17 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cgorl import config, zoo
+from cgorl.cost import measured
 from cgorl.cost.estimate import Nearest, roofline_ms
 from cgorl.cost.kernels.kernel import Kernel, float_slot
 from cgorl.cost.measure import noise
 from cgorl.cost.measured import Measured
+from cgorl.cost.model import CostError
 from cgorl.cost.store import Entry, Store
 from cgorl.cost.target import here
 from cgorl.ir.from_proto import from_proto
@@ -174,3 +177,30 @@ def test_a_graph_on_which_the_rule_is_off_is_told(tmp_path: Path) -> None:
     assert "all 2" in cost.notes(graph(RELUS.format(n=64)))[1]
     g = graph("agraph (float[1,4,8] x) => (float[1,4,8] y){ k = Neg(x) a = Transpose<perm=[0,2,1]>(k) y = Transpose<perm=[0,2,1]>(a) }")
     assert "are foretold; the others are priced as the rule makes them" in cost.notes(g)[1]
+
+
+def test_an_interrupt_ends_the_measuring_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measured, "measure", interrupted)
+    cost = Measured(str(tmp_path), None, seconds=20.0)
+    with pytest.raises(KeyboardInterrupt):
+        cost.cost_ms(graph(RELUS.format(n=64)))
+    assert cost.cost_ms(graph(RELUS.format(n=64))) > 0 and cost.estimated == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"table": None}, "cost.table must be the name of a folder, not None"),
+        ({"shipped": 5}, "cost.shipped must be the name of a folder, or null, not 5"),
+        ({"level": "foo"}, "cost.level must be one of all, extended, not 'foo'"),
+        ({"seconds": None}, "cost.seconds must be a number of at least 0, not None"),
+        ({"seconds": -1}, "cost.seconds must be a number of at least 0, not -1"),
+        ({"doubt": "abc"}, "cost.doubt must be a number of at least 0, not 'abc'"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(CostError, match=said):
+        Measured(**{"table": "there", **options})

@@ -126,6 +126,11 @@ def test_too_little_time_says_how_much_would_do(monkeypatch: pytest.MonkeyPatch)
     assert done.graph is done.original and json.dumps(summary(done))
 
 
+def test_no_time_at_all_says_what_would_do() -> None:
+    told = next(line for line in lines(job(small("repvgg_a0"), Gated(0.0))) if line.startswith("gate"))
+    assert "so 0 s tell nothing: gate_seconds=1 would" in told
+
+
 @pytest.mark.parametrize("where", ["runner", "judge", "prove_trace"])
 def test_an_interrupt_does_not_lose_the_job(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Whatever stage of the gate it meets, the job ends with a graph, and says what happened."""

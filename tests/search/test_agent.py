@@ -20,7 +20,7 @@ from cgorl.env.rewrite import RewriteEnv, Start
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search import trace
 from cgorl.search.agent import Agent
-from cgorl.search.agent_train import AgentTrain
+from cgorl.search.agent_train import CHOICES, AgentTrain
 from cgorl.search.guided import Guided
 from cgorl.search.inference import PATIENCE, Inference, log_softmax, with_gains
 from cgorl.search.searcher import Budget, Meter, Progress, SearchError
@@ -55,7 +55,7 @@ def methods(path: Path) -> dict[str, Any]:
     }
 
 
-NAMES = list(methods(Path()))
+NAMES = list(methods(Path(__file__)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,8 +149,6 @@ def test_gains_count_besides_the_policy() -> None:
 
 def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
     g = small("repvgg_a0")
-    with pytest.raises(AgentError, match="there is no checkpoint"):
-        Agent(str(tmp_path / "no.pt"))(g, RULES, cost(), Budget())
     told = torch.load(trained, weights_only=True)
     torch.save({**told, "encoder": {"kind": "gcn", "hidden": 9, "layers": 1}}, tmp_path / "other.pt")
     with pytest.raises(AgentError, match="cannot be read"):
@@ -171,11 +169,29 @@ def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
         (lambda: Guided(policy="luck"), "policy must be one of gain, untrained"),
         (lambda: AgentTrain(curiosity="rnd"), "curiosity must be one of"),
         (lambda: AgentTrain(steps=-1), "steps must be"),
+        (lambda: AgentTrain(envs=1.5), "search.envs must be a whole number of at least 1, not 1.5"),  # type: ignore[arg-type]
+        (lambda: AgentTrain(hidden=2.5), "search.hidden must be a whole number"),  # type: ignore[arg-type]
+        (lambda: AgentTrain(horizon=0), "search.horizon must be"),
+        (lambda: AgentTrain(reward="much"), "search.reward must be one of dense, terminal, best, not 'much'"),
+        (lambda: AgentTrain(encoder="big"), "search.encoder must be one of"),
+        (lambda: AgentTrain(checkpoint="nowhere.pt"), "there is no checkpoint 'nowhere.pt'"),
+        (lambda: Agent(checkpoint="nowhere.pt"), "there is no checkpoint 'nowhere.pt'"),
+        (lambda: Agent(checkpoint=5), "there is no checkpoint 5"),  # type: ignore[arg-type]
+        (lambda: Agent(seed=None), "search.seed must be a whole number"),  # type: ignore[arg-type]
+        (lambda: Guided(seed="abc"), "search.seed must be a whole number"),  # type: ignore[arg-type]
+        (lambda: AgentTrain(seed=-1), "search.seed must be"),
     ],
 )
 def test_wrong_options_are_named(make: Any, says: str) -> None:
     with pytest.raises(SearchError, match=says):
         make()
+
+
+def test_what_can_be_chosen_is_what_there_is() -> None:
+    from cgorl.agent.encoder import KINDS
+    from cgorl.env.rewrite import REWARDS
+
+    assert CHOICES["encoder"] == KINDS and CHOICES["reward"] == REWARDS
 
 
 def test_what_has_been_walked_is_not_paid_for_again(trained: Path) -> None:

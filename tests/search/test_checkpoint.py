@@ -103,5 +103,8 @@ def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(CheckpointError, match=r"search\.json"):
             METHODS["greedy"](graph, RULES, cost(), Budget(), checkpoint=file)
+    file.write_bytes(b"\xe2\x00")  # no text at all: a model, say
+    with pytest.raises(CheckpointError, match="is no checkpoint of a search"):
+        METHODS["greedy"](graph, RULES, cost(), Budget(), checkpoint=file)
     with pytest.raises(CheckpointError, match="cannot write"):
         METHODS["greedy"](graph, RULES, cost(), Budget(expansions=3), checkpoint=Path("/proc/no/search.json"))
