@@ -12,6 +12,9 @@ if __name__ == "__main__":
         sys.exit(f"{__doc__}\nNAME is one of: {', '.join(names)}")
     try:
         importlib.import_module(f"cgorl.report.bench.{sys.argv[1]}").main(sys.argv[2:])
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
     except ValueError as e:
         if not type(e).__module__.startswith("cgorl"):
             raise

@@ -45,15 +45,16 @@ def chosen(arguments: Sequence[str]) -> Iterator[Chosen]:
 
 
 def configured(arguments: Sequence[str], model: str) -> Any:
-    """The configuration of a model, with time for missing prices. Raises ConfigError."""
+    """The configuration of a model, with time for missing prices. Raises ConfigError where its prices are no measured ones."""
+    if any(a.startswith("cost=") and a != "cost=measured" for a in arguments):
+        raise config.ConfigError("only cost=measured has prices that are measured")
     return config.load_config("optimize", ["cost=measured", f"cost.seconds={SECONDS}", *arguments, f"model={model}"])
 
 
 def measured(cfg: Any) -> Measured:
-    """The prices that a configuration names. Raises ConfigError where they are no measured ones."""
+    """The prices that a configuration of `configured` names."""
     prices = jobs.cost(cfg)
-    if not isinstance(prices, Measured):
-        raise config.ConfigError("only cost=measured has prices that are measured")
+    assert isinstance(prices, Measured)
     return prices
 
 

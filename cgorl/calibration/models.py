@@ -72,7 +72,7 @@ def run(model: Chosen, seconds: float) -> Row:
     same = sum((Counter(k.key for k in ours) & Counter(k.key for k in theirs)).values())
     runners, failed = gate.runners({gate.ORIGINAL: graph}, given, prices.level)
     if failed:
-        raise RunError(f"{model.name} does not run: {failed[gate.ORIGINAL]}")
+        raise RunError(failed[gate.ORIGINAL])
     once = runners[gate.ORIGINAL]
 
     def told() -> tuple[float, int]:

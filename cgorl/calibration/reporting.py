@@ -10,6 +10,7 @@ from rich.console import Console
 from cgorl import config
 from cgorl.calibration import models, signs, variants
 from cgorl.calibration.filling import chosen, configured, measured
+from cgorl.ir.run import RunError
 from cgorl.report import agreement, figures
 from cgorl.tracking import Tracker
 
@@ -20,7 +21,8 @@ _MODEL_SECONDS, _PAIR_SECONDS, _VARIANT_SECONDS = 6.0, 0.6, 40.0
 def calibrate(arguments: Sequence[str], console: Console) -> None:
     """Runs the parts that `arguments` name, or all: each model, the substitutions, variants of the first model.
 
-    What was found goes into a run folder, with a picture of it. Raises ConfigError.
+    What was found goes into a run folder, with a picture of it. Raises ConfigError at once, and RunError at the end for models
+    that do not run.
     """
     words, keys = [a for a in arguments if "=" not in a], [a for a in arguments if "=" in a]
     if wrong := [w for w in words if w not in PARTS]:
@@ -29,17 +31,23 @@ def calibrate(arguments: Sequence[str], console: Console) -> None:
     rows: list[models.Row] = []
     signed: list[signs.Sign] = []
     varied: list[variants.Variant] = []
-    name = ""
+    amiss: list[str] = []
+    cfg = configured([k for k in keys if not k.startswith("model=")], "none")
+    prices, runs, name = measured(cfg), config.plain(cfg)["runs"], ""
+    tracker: Tracker | None = None  # made before anything is measured: what cannot be kept need not be
     if "models" in parts or "variants" in parts:
         for model in chosen(keys):
-            name = name or model.name
-            if "models" in parts:
-                rows.append(models.run(model, _MODEL_SECONDS))
-                models.tell(rows[-1], console)
-            if "variants" in parts and model.name == name:
-                varied = variants.variants(model, _VARIANT_SECONDS)
-    cfg = configured([k for k in keys if not k.startswith("model=")], "none")
-    prices = measured(cfg)
+            name, first = name or model.name, not name
+            tracker = tracker or Tracker(runs, "calibrate", name)
+            try:
+                if "models" in parts:
+                    rows.append(models.run(model, _MODEL_SECONDS))
+                    models.tell(rows[-1], console)
+                if "variants" in parts and first:
+                    varied = variants.variants(model, _VARIANT_SECONDS)
+            except RunError as e:
+                amiss.append(f"{model.name} does not run: {e}")
+    tracker = tracker or Tracker(runs, "calibrate", "pairs")
     if "pairs" in parts:
         for sign in signs.signs(prices, _PAIR_SECONDS):
             signed.append(sign)
@@ -48,10 +56,13 @@ def calibrate(arguments: Sequence[str], console: Console) -> None:
         models.show(rows, console)
     if signed:
         signs.show(signed, console)
-    if varied:
+    if len(varied) > 1:
         variants.show(name, varied, console)
+    elif varied:
+        console.print(f"{name}: no rule matches, so that there are no variants to put into order", highlight=False, markup=False)
+    if amiss and not (rows or signed or varied):
+        raise RunError("; ".join(amiss))
     console.print(str(prices.store.target), highlight=False)
-    tracker = Tracker(config.plain(cfg)["runs"], "calibrate", name or "pairs")
     found = {
         "target": str(prices.store.target),
         "models": [{"name": r.name, "predicted_ms": r.predicted_ms, "measured_ms": r.measured_ms, "cold_ms": r.cold_ms} for r in rows],
@@ -67,3 +78,5 @@ def calibrate(arguments: Sequence[str], console: Console) -> None:
         str(prices.store.target),
     )
     console.print(f"drawn     {figures.save(figure, tracker.folder / 'calibration.png')}", highlight=False, soft_wrap=True)
+    if amiss:
+        raise RunError("; ".join(amiss))

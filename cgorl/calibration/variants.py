@@ -14,6 +14,7 @@ from cgorl.calibration.filling import Chosen
 from cgorl.certificate.inputs import feeds
 from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.graph import Graph
+from cgorl.ir.run import RunError
 from cgorl.ir.tensor import Array
 from cgorl.rules.matches import MatchSet
 from cgorl.rules.rule import Match
@@ -33,7 +34,7 @@ class Variant(NamedTuple):
 
 
 def variants(model: Chosen, seconds: float, seed: int = 0, count: int = COUNT) -> list[Variant]:
-    """`count` variants of a model, the model itself among them, run in turn for so many seconds in all."""
+    """`count` variants of a model, the model itself among them, run in turn for so many seconds in all. Raises RunError."""
     rng = random.Random(seed)
     graphs, taken = {gate.ORIGINAL: model.graph}, {gate.ORIGINAL: 0}
     keys, start = {model.graph.key}, model.prices.cost_ms(model.graph)
@@ -47,7 +48,9 @@ def variants(model: Chosen, seconds: float, seed: int = 0, count: int = COUNT) -
             continue
         keys.add(graph.key)
         graphs[f"{k}"], taken[f"{k}"], predicted[f"{k}"] = fold_rewrites(graph), steps, cost
-    runners, _ = gate.runners(graphs, feeds(model.graph, model.sizes, np.random.default_rng(seed)), model.prices.level)
+    runners, failed = gate.runners(graphs, feeds(model.graph, model.sizes, np.random.default_rng(seed)), model.prices.level)
+    if gate.ORIGINAL in failed:
+        raise RunError(failed[gate.ORIGINAL])
     timings = gate.compare(runners, seconds, np.random.default_rng(seed))
     base = timings[gate.ORIGINAL].cpu_ms
     return [Variant(taken[n], predicted[n], base / timings[n].ratio.middle) for n in runners]

@@ -46,6 +46,9 @@ def options(arguments: Sequence[str], own: Mapping[str, str], usage: str) -> Opt
     for key in ("timing", "timeout", "count", "least", "seed"):
         if key in given and not given[key].replace(".", "", 1).isdigit():
             raise ModelError(f"{key} must be a number, not '{given[key]}'")
+    for key in ("count", "seed"):
+        if key in given and not given[key].isdigit():
+            raise ModelError(f"{key} must be a whole number, not '{given[key]}'")
     return Options(given, dims, tuple(rest))
 
 
@@ -68,6 +71,8 @@ def models(model: str, folder: str, into: Path) -> Iterator[tuple[str, Path]]:
     found = sorted(Path(folder).glob("*.onnx"))
     if not found:
         raise ModelError(f"there is no .onnx file in the folder '{folder}'")
+    if all(p.name.endswith(".stripped.onnx") for p in found) and not (Path(folder) / "restore.py").is_file():
+        raise ModelError(f"the .onnx files in the folder '{folder}' are stripped of their weights, and there is no restore.py beside them")
     for path in found:
         name = path.name.removesuffix(".onnx").removesuffix(".stripped")
         if not path.name.endswith(".stripped.onnx"):

@@ -5,18 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from rich.console import Console
 
 from cgorl import config, gate
-from cgorl.calibration import calibrate, models, signs, variants
+from cgorl.calibration import calibrate, models, reporting, signs, variants
 from cgorl.calibration.pairs import build, pairs
 from cgorl.certificate.inputs import feeds
 from cgorl.cost.anchor import least_interrupted
 from cgorl.ir.from_proto import from_proto
-from cgorl.ir.run import Session
+from cgorl.ir.run import RunError, Session
 from cgorl.report import agreement, figures
-from tests.texts import small
+from cgorl.tracking import TrackError
+from tests.texts import model, small
 
 PAIRS = list(pairs())
 
@@ -93,3 +95,33 @@ def test_the_picture_has_a_panel_for_each_part_that_was_run(tmp_path: Path) -> N
 def test_a_part_that_there_is_not_is_named() -> None:
     with pytest.raises(config.ConfigError, match="no part 'model' of a calibration; there are models, pairs, variants"):
         calibrate(["model"], Console())
+
+
+def test_prices_that_are_not_measured_are_named() -> None:
+    with pytest.raises(config.ConfigError, match="only cost=measured has prices that are measured"):
+        calibrate(["models", "model=vgg19", "cost=roofline"], Console())
+
+
+def keep(tmp_path: Path, text: str) -> list[str]:
+    onnx.save(model(text), tmp_path / "m.onnx")
+    return [f"model={tmp_path / 'm.onnx'}", f"cost.table={tmp_path}", "cost.shipped=null", "cost.seconds=0", f"runs={tmp_path / 'runs'}"]
+
+
+def test_a_model_that_does_not_run_is_named(tmp_path: Path) -> None:
+    words = keep(tmp_path, 'agraph (float[2] x) => (float[2] y) { y = Pad<mode="odd">(x) }')
+    with pytest.raises(RunError, match="m does not run: "):
+        calibrate(["models", "variants", *words], Console(quiet=True))
+
+
+def test_a_model_without_variants_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "_VARIANT_SECONDS", 0.1)
+    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    calibrate(["variants", *keep(tmp_path, "agraph (float[2] x) => (float[2] y) { y = Sin(x) }")], console)
+    assert "m: no rule matches, so that there are no variants" in console.export_text()
+
+
+def test_a_folder_that_cannot_be_is_named_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "run", None)
+    words = keep(tmp_path, "agraph (float[2] x) => (float[2] y) { y = Sin(x) }")
+    with pytest.raises(TrackError, match="cannot make the run folder"):
+        calibrate(["models", *words, "runs=/proc/no"], Console())

@@ -1,9 +1,16 @@
 """Benchmarks print; what they measure is what people use."""
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from cgorl import config
 from cgorl.report.bench import engine
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bench.py"
 
 
 def test_the_engine_is_measured_with_the_prices_and_rules_of_the_configuration() -> None:
@@ -20,3 +27,19 @@ def test_a_small_search_is_measured_whole() -> None:
         {"model": "squeezenet1_1", "zoo": {"image": 32, "width": 0.25}, "rules": "default", "file": "", "expansions": 5, "seconds": 60}
     )
     assert found["expansions"] == 5 and found["rate"] > 0 and found["cost"] <= found["initial"] and found["peak_mb"] > 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("promise model=bert count=1.5", "count must be a whole number, not '1.5'"),
+        ("promise models=there", "stripped of their weights, and there is no restore.py beside them"),
+        ("env seconds=abc", "seconds must be a number, not abc"),
+        ("kernels nowhere.onnx", "nowhere.onnx"),
+    ],
+)
+def test_a_benchmark_that_cannot_be_is_one_sentence(words: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "a.stripped.onnx").touch()
+    done = subprocess.run([sys.executable, SCRIPT, *words.split()], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1

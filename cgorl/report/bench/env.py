@@ -33,6 +33,8 @@ def main(arguments: Sequence[str]) -> None:
     if wrong := [a for a in arguments if a.split("=")[0] not in _DEFAULTS or "=" not in a]:
         sys.exit(f"bench.py env knows no '{wrong[0]}'; it takes {', '.join(f'{k}=' for k in _DEFAULTS)}")
     options = {**_DEFAULTS, **given}
+    if not options["seconds"].replace(".", "", 1).isdigit():
+        sys.exit(f"bench.py env: seconds must be a number, not {options['seconds']}")
     table = Table("graph", "nodes", "matches", "first graph s", "steps/s", "of that engine ms", "node table ms", "observation ms")
     for column in table.columns[1:]:
         column.justify = "right"

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import onnx
 from rich.console import Console
 from rich.table import Table
 
@@ -24,6 +23,7 @@ from cgorl.cost.kernels.spots import Spots
 from cgorl.cost.model import Now
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
+from cgorl.ir.onnx_io import load
 from cgorl.ir.run import RunError
 from cgorl.ir.simplify import simplify
 from cgorl.ir.sizes import Sizes, symbols
@@ -56,7 +56,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _graphs(paths: Sequence[str]) -> Iterator[tuple[str, Graph]]:
+    given = [(Path(path).stem, load(path)) for path in paths]  # first, so that a wrong name is told at once
     for name in zoo.names():
         yield name, simplify(from_proto(zoo.build(name))).graph
-    for path in paths:
-        yield Path(path).stem, simplify(from_proto(onnx.load(path))).graph
+    for name, graph in given:
+        yield name, simplify(graph).graph
