@@ -97,6 +97,8 @@ def _curiosity(what: Study, tell: Tell) -> int:
             if done.error == sweep.INTERRUPTED:
                 raise KeyboardInterrupt
             failed += bool(done.error)
+            if done.error:
+                tell(f"  failed: {done.error}")
             kind = " ".join(f"{k}={v}" for k, v in chosen.items() if k != "seed")
             table.add([{"training": kind, "seed": int(chosen["seed"]), "share": done.share, "error": done.error or None}], settings)
     return failed
@@ -104,7 +106,9 @@ def _curiosity(what: Study, tell: Tell) -> int:
 
 def _transfer(what: Study, tell: Tell) -> int:
     keys, table, failed = what.keys, _Table(what), 0
-    families: Families = config.build(config.load_config("train", [f"families={keys['families']}"]).families)
+    families: Families | None = config.build(config.load_config("train", [f"families={keys['families']}"]).families) or None
+    if families is None:
+        raise ConfigError(f"families must name some, one of which is left out at a time, not '{keys['families']}'")
     common = str(keys["common"]).split()
     device = next((w.partition("=")[2] for w in common if w.startswith("device=")), config.defaults("train")["device"])
     for family in families.draw:
@@ -121,6 +125,7 @@ def _transfer(what: Study, tell: Tell) -> int:
                 raise KeyboardInterrupt
             if done.error:
                 failed += 1
+                tell(f"  failed: {done.error}")
                 table.add([{"family": family, "seed": seed, "graph": None, "method": None, "change": None, "error": done.error}], settings)
                 continue
             policy = Path(done.folder) / POLICY

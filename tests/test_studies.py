@@ -41,6 +41,7 @@ def test_curiosity_trains_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(keys(CONF / "experiment" / "curiosity.yaml")) <= seen
     table = pd.read_csv("kept/curiosity.csv")
     assert len(table) == 4 and table["share"].notna().sum() == 3 and "icm.beta must be" in table["error"].dropna().iloc[0]
+    assert any(t.startswith("  failed: icm.beta must be") for t in said)
     text = Path("kept/curiosity.md").read_text()
     assert "| icm=count |" in text and "- failed: icm.beta must be" in text and "seeds=1" in text
     said.clear()
@@ -69,6 +70,8 @@ def test_transfer_leaves_each_family_out(monkeypatch: pytest.MonkeyPatch) -> Non
         ("curiosity", ["seeds=0"], "seeds must be"),
         ("transfer", ["graphs=x"], "graphs must be"),
         ("curiosity", ["model=bert"], "no key 'model'"),
+        ("curiosity", ["compared=5"], "compared must be a list"),
+        ("curiosity", [f"output={__file__}"], "output must be a folder"),
         ("landscape", [], "is one of scripts/evaluate.py"),
     ],
 )
@@ -76,6 +79,11 @@ def test_mistakes_are_named(name: str, argv: list[str], says: str, capsys: pytes
     with pytest.raises(ConfigError, match=says):
         study(name, argv)
     assert cli.sweep([f"experiment={name}", *argv], "") == 1 and says in capsys.readouterr().err
+
+
+def test_families_that_are_none_are_named() -> None:
+    with pytest.raises(ConfigError, match="families must name some"):
+        study("transfer", ["families=none"]).run()
 
 
 def test_the_other_script_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, QuotedString
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from cgorl.config import files
@@ -96,5 +96,11 @@ def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], l
         if not isinstance(known, DictConfig) or inner not in known:
             near = difflib.get_close_matches(inner, map(str, known), 1) if isinstance(known, DictConfig) else []
             raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{above}.{near[0]}'?" if near else ""))
-        OmegaConf.update(own, key, literal(value) if key in PATHS else value_of(text, value))
+        given = literal(value) if key in PATHS else value_of(text, value)
+        for kind, called in ((DictConfig, "names with values"), (ListConfig, "a list, as [a,b]"), (str, "text"), (bool, "true or false")):
+            if isinstance(known[inner], kind) and not isinstance(OmegaConf.create([given])[0], kind):
+                raise ConfigError(f"{key} must be {called}, not {given!r}")
+        OmegaConf.update(own, key, given)
+    if Path(own["output"]).exists() and not Path(own["output"]).is_dir():
+        raise ConfigError(f"output must be a folder, and '{own['output']}' is a file")
     return plain(own), left

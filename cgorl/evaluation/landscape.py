@@ -81,8 +81,6 @@ def _check(keys: Mapping[str, Any]) -> None:
         raise ConfigError(f"graphs must be a whole number of at least 1, not {keys['graphs']!r}")
     if not isinstance(keys["marks"], list) or not all(whole(n) for n in keys["marks"]):
         raise ConfigError(f"marks must be whole numbers of at least 1, as marks=[100,300], not {keys['marks']!r}")
-    if Path(str(keys["output"])).exists() and not Path(str(keys["output"])).is_dir():
-        raise ConfigError(f"output must be a folder, and '{keys['output']}' is a file")
 
 
 def explore(what: Landscape, listen: Listening | None = None, tell: Callable[[str], None] = lambda text: None) -> pd.DataFrame:
@@ -199,9 +197,12 @@ def kept(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame()
     try:
-        return pd.read_csv(path, dtype={"settings": str, "rules_digest": str, "graph_key": str, "commit": str, "error": str})
+        table = pd.read_csv(path, dtype={"settings": str, "rules_digest": str, "graph_key": str, "commit": str, "error": str})
     except (OSError, ValueError) as e:
         raise TrackError(f"'{path}' cannot be read as the table of an earlier run: {' '.join(str(e).split())}") from None
+    if not {"settings", "error"} <= set(table):
+        raise TrackError(f"'{path}' is no table of an earlier run: name another folder as output, or take it away")
+    return table
 
 
 def write(folder: Path, name: str, table: pd.DataFrame, text: str) -> None:

@@ -71,9 +71,13 @@ def _words(text: str) -> dict[str, str]:
 
 
 def explore(what: Thesis, listen: Listening | None = None, tell: Callable[[str], None] = lambda text: None) -> pd.DataFrame:
-    """Runs what the output folder does not hold yet, keeping each as it is done; the whole table. Raises TrackError."""
+    """Runs what the output folder does not hold yet or what failed there, keeping each as it is done; the whole table.
+
+    Raises TrackError.
+    """
     folder = Path(what.keys["output"])
     table, origin = kept(folder / f"{what.name}.csv"), provenance()
+    table = table[table["error"].isna()] if len(table) else table
     todo = []
     for r in what.runs:
         settings = _settings(r.job)

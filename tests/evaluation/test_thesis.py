@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pandas as pd
 import pytest
 
@@ -15,7 +16,9 @@ from cgorl.config import CONF, ConfigError
 from cgorl.evaluation.run import Listening
 from cgorl.evaluation.thesis import explore, thesis
 from cgorl.report.thesis import claims, methods, page, spent_until
+from cgorl.tracking import TrackError
 from tests.test_config import Watched, keys
+from tests.texts import model
 
 TINY = "problems={tiny: 'model=inception_v3 zoo.form=taso zoo.width=0.125 zoo.depth=[1,1,1] zoo.image=75 rules=default'}"
 FEW = ["only=[tiny]", "seeds=2", "evaluations=300", "trained_evaluations=500"]
@@ -46,6 +49,19 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
     assert len(explore(what, Listening(begin=lambda job: ran.append(job.words)))) == len(table) and not ran
 
 
+def test_what_failed_is_run_again() -> None:
+    what = thesis("thesis_main", ["problems={one: model=m.onnx}", "methods={greedy: search=greedy}", "learn=false", "output=kept"])
+    assert list(explore(what)["error"].notna()) == [True]
+    onnx.save(model("agraph (float[2] x) => (float[2] y) { y = Relu(x) }"), "m.onnx")
+    assert list(explore(what)["error"].notna()) == [False]
+
+
+def test_a_table_of_something_else_is_named() -> None:
+    Path("thesis_main.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TrackError, match="is no table of an earlier run"):
+        explore(thesis("thesis_main", [TINY, *FEW, "output=."]))
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
@@ -53,6 +69,11 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
         (["only=[vgg]"], "no problem 'vgg'"),
         (["model=bert"], "no key 'model'"),
         (["evaluationz=3"], "no key 'evaluationz'"),
+        (["only=vgg"], r"only must be a list, as \[a,b\], not 'vgg'"),
+        (["problems=null"], "problems must be names with values, not None"),
+        (["methods.greedy=5"], "methods.greedy must be text, not 5"),
+        (["output=null"], "output must be text, not None"),
+        (["learn=5"], "learn must be true or false, not 5"),
     ],
 )
 def test_mistakes_are_named(argv: list[str], says: str) -> None:
