@@ -1,7 +1,7 @@
 // GraphView: one graph with a search box, colours, and blocks that fold.
 import { GraphCanvas } from "./graph_canvas.js";
 import { unpack } from "./packed.js";
-import { element, followTheme, milliseconds } from "./theme.js";
+import { element, followTheme, hideStandIn, milliseconds } from "./theme.js";
 
 export function legend(scene, colour, host) {
   host.replaceChildren();
@@ -107,9 +107,11 @@ function render({ model, el }) {
   };
   model.on("change:picture", load);
   load();
+  const reveal = hideStandIn(model);
   const end = followTheme(root, () => canvas.draw());
   return () => {
     end();
+    reveal();
     model.off("change:picture", load);
     model.off("change:colour", recolour);
     canvas.destroy();

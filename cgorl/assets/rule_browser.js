@@ -1,7 +1,7 @@
 // RuleBrowser: a list of rules, the chosen one as a picture and in words, and where it matches in a model, or why not.
 import { GraphCanvas } from "./graph_canvas.js";
 import { unpack } from "./packed.js";
-import { element, followTheme, milliseconds } from "./theme.js";
+import { element, followTheme, hideStandIn, milliseconds } from "./theme.js";
 
 function bytes(n) {
   const [size, unit] = Math.abs(n) >= 1e6 ? [n / 1e6, "MB"] : Math.abs(n) >= 1e3 ? [n / 1e3, "kB"] : [n, "B"];
@@ -214,12 +214,14 @@ function render({ model, el }) {
     fill();
     show();
   });
+  const reveal = hideStandIn(model);
   const end = followTheme(root, () => {
     picture();
     canvas?.draw();
   });
   return () => {
     end();
+    reveal();
     model.off("msg:custom", told);
     model.off("change:rule", show);
     canvas?.destroy();

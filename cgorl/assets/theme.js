@@ -33,6 +33,15 @@ export function followTheme(el, tell) {
   };
 }
 
+// Hides the picture that stands in the page for a widget where there is no live view; returns what shows it again.
+export function hideStandIn(model) {
+  const style = document.createElement("style");
+  const picture = `[data-cgorl="${model.get("stand_in")}"]`;
+  style.textContent = `${picture}, .jp-OutputArea-child:has(> .jp-OutputArea-output ${picture}) { display: none !important; }`;
+  document.head.append(style);
+  return () => style.remove();
+}
+
 export function inks(el) {
   const dark = el.closest(".cgorl-dark") !== null;
   return dark

@@ -1,7 +1,7 @@
 // TraceView: the steps of an optimization, each before and after, with the curve of the cost, the ledger and what else there was.
 import { GraphCanvas, paintStrip } from "./graph_canvas.js";
 import { unpack } from "./packed.js";
-import { element, followTheme, inks, milliseconds, percent } from "./theme.js";
+import { element, followTheme, hideStandIn, inks, milliseconds, percent } from "./theme.js";
 
 const RULE_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A6D3B", "#6A5ACD"];
 const PACE = 900;
@@ -286,6 +286,7 @@ function render({ model, el }) {
   model.on("change:step", show);
   const sizes = new ResizeObserver(paint);
   sizes.observe(curve);
+  const reveal = hideStandIn(model);
   const end = followTheme(root, () => {
     before.draw();
     after.draw();
@@ -299,6 +300,7 @@ function render({ model, el }) {
   return () => {
     stop();
     end();
+    reveal();
     sizes.disconnect();
     model.off("msg:custom", told);
     model.off("change:step", show);

@@ -30,9 +30,16 @@ def source(
         graph, name = model, model.frame.model.graph.name or "graph"
     else:
         graph, name = pipeline.load_model(model, zoo), Path(model).name
+    return Source(graph, name, prices(cost, graph, dims, unbound))
+
+
+def prices(
+    cost: CostModel | str | None, graph: Graph, dims: Mapping[str, int] | None = None, unbound: int | None = None
+) -> CostModel | None:
+    """The cost model, or that of a choice of conf/cost, once it is sure that it can price `graph`. Raises ConfigError, DimsError."""
     if isinstance(cost, str):
         values = {"model": "graph", "cost": cost, "dims": dict(dims or {}), "unbound": unbound}
         cost = jobs.cost(config.load_config("optimize", values=values))
     if cost is not None:
         cost.cost_ms(graph)  # a size that is missing is told now, not in the middle of a picture
-    return Source(graph, name, cost)
+    return cost

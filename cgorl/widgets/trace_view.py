@@ -25,6 +25,7 @@ from cgorl.search.trace import TraceError
 from cgorl.widgets.assets import module
 from cgorl.widgets.candidates import ByGain, ByPolicy, Candidates
 from cgorl.widgets.curve import curve
+from cgorl.widgets.source import prices
 from cgorl.widgets.widget import Widget, figure
 
 _LISTED = 100
@@ -34,8 +35,8 @@ _DOTS = 24
 class TraceView(Widget):
     """The rewrites of an optimization, one after another: `TraceView(result)`, `TraceView("runs/optimize/2026-...")`.
 
-    `result` is what `cgorl.optimize` returns, or the folder of a run (or its trace.json). With a `cost` (a cost model; that of
-    the run, if it is read from a folder) each step shows what else could have been done and what that gains; with a `policy`
+    `result` is what `cgorl.optimize` returns, or the folder of a run (or its trace.json). With a `cost` (a cost model or a choice
+    of conf/cost; of a folder, that of the run) each step shows what else could have been done and what that gains; with a `policy`
     (a file that scripts/train.py wrote) the chances that it gives each. `model` stands in for the run's model.
     Raises ConfigError, ModelError, TraceError and AgentError.
     """
@@ -48,12 +49,12 @@ class TraceView(Widget):
     def __init__(
         self,
         result: Outcome | str | Path,
-        cost: CostModel | None = None,
+        cost: CostModel | str | None = None,
         policy: str | Path | None = None,
         model: Graph | str | Path | None = None,
     ) -> None:
         if isinstance(result, Outcome):
-            self._film, self._cost = Film.of(result), cost
+            self._film, self._cost = Film.of(result), prices(cost, result.start)
         else:
             self._film, self._cost = _read(Path(result), cost, model)
         if policy is not None and self._cost is None:
@@ -131,7 +132,7 @@ def _measured(entry: Mapping[str, Any]) -> float | None:
     return None if share is None else float(share)
 
 
-def _read(path: Path, cost: CostModel | None, model: Graph | str | Path | None) -> tuple[Film, CostModel]:
+def _read(path: Path, cost: CostModel | str | None, model: Graph | str | Path | None) -> tuple[Film, CostModel | None]:
     """The film in a run's folder and the prices of that run."""
     folder = path if path.is_dir() else path.parent
     try:
@@ -142,4 +143,4 @@ def _read(path: Path, cost: CostModel | None, model: Graph | str | Path | None) 
         raise TraceError(f"there is no trace in '{path}': {e}") from None
     cfg = config.kept(folder / "config.yaml")
     start = jobs.simplified(cfg, pipeline.load_model(model) if isinstance(model, str | Path) else model)
-    return Film.read(trace, rows, start, jobs.parts(cfg).rules), cost or jobs.cost(cfg)
+    return Film.read(trace, rows, start, jobs.parts(cfg).rules), prices(cost or jobs.cost(cfg), start)

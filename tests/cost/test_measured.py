@@ -49,7 +49,8 @@ def variant(label: str) -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("label", "steps"), [("resnet18", 4), ("squeezenet1_1-taso", 3), ("bert-taso", 3), ("nasnet_a-export", 1), ("repvgg_a0", 2)]
+    ("label", "steps"),
+    [("resnet18", 4), ("squeezenet1_1-taso", 3), ("bert-taso", 3), ("nasnet_a-export", 1), ("repvgg_a0", 2), ("yolo_csp", 2)],
 )
 def test_on_a_random_walk_gains_are_differences_of_totals_and_inherited_prices_are_fresh_ones(label: str, steps: int) -> None:
     cost, rng, meter = made(), random.Random(label), Meter(Budget(), None)

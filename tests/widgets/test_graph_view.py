@@ -20,13 +20,19 @@ def view(**given: Any) -> GraphView:
     return GraphView("squeezenet1_1", image=64, **given)
 
 
-def test_a_notebook_gets_a_live_view_and_a_picture_that_stays() -> None:
-    data, _ = view()._repr_mimebundle_()
-    assert WIDGET_VIEW in data
-    assert data["text/plain"] == "GraphView(squeezenet1_1: 65 nodes)"
-    assert "data:image/svg+xml;base64," in data["text/html"]
-    assert "65 nodes" in data["text/html"]
-    assert "<script" not in data["text/html"]
+def test_a_notebook_gets_a_live_view_and_a_picture_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = view()
+    outputs: list[dict[str, Any]] = []
+    monkeypatch.setattr("cgorl.widgets.widget.display", lambda data, **_: outputs.append(data))
+    shown._ipython_display_()
+    live, picture = outputs
+    assert WIDGET_VIEW in live
+    assert "text/html" not in live
+    assert live["text/plain"] == picture["text/plain"] == "GraphView(squeezenet1_1: 65 nodes)"
+    assert "data:image/svg+xml;base64," in picture["text/html"]
+    assert f'data-cgorl="{shown.stand_in}"' in picture["text/html"]
+    assert "65 nodes" in picture["text/html"]
+    assert "<script" not in picture["text/html"]
 
 
 def test_what_is_sent_is_small_and_sent_once() -> None:

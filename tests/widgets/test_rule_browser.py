@@ -84,7 +84,7 @@ def test_a_rule_is_proven_on_the_spot() -> None:
 
 
 def test_without_a_browser_it_shows_a_picture_and_a_table() -> None:
-    text = rules_browser()._repr_mimebundle_()[0]["text/html"]
+    text = rules_browser().picture_html()
     assert "data:image/svg+xml" in text
     assert text.count("<tr>") == len(library()) + 1
     assert len(text) < 80_000

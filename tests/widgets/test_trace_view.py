@@ -24,10 +24,6 @@ def outcome() -> Outcome:
     return cgorl.optimize("repvgg_a0", zoo={"image": 32}, prove=False, expansions=8)
 
 
-def prices() -> Any:
-    return jobs.cost(config.load_config("optimize", ["model=any"]))
-
-
 def answers(shown: TraceView, *asked: dict[str, Any]) -> list[tuple[dict[str, Any], list[bytes]]]:
     """What the widget sends when a browser asks for something."""
     sent: list[tuple[dict[str, Any], list[bytes]]] = []
@@ -54,7 +50,7 @@ def test_the_ledger_comes_with_the_first_picture() -> None:
 
 
 def test_what_else_there_was_is_ordered_by_gain_and_holds_what_was_done() -> None:
-    [(found, _)] = answers(TraceView(outcome(), cost=prices()), {"kind": "candidates", "step": 2})
+    [(found, _)] = answers(TraceView(outcome(), cost="roofline"), {"kind": "candidates", "step": 2})
     gains = [r["gain_ms"] for r in found["rows"][:8]]
     assert gains == sorted(gains, reverse=True)
     [taken] = [r for r in found["rows"] if r["taken"]]
@@ -65,7 +61,7 @@ def test_what_else_there_was_is_ordered_by_gain_and_holds_what_was_done() -> Non
 def test_a_policy_says_what_it_thinks_of_each() -> None:
     pytest.importorskip("torch")
     policy = Path(__file__).parents[2] / "data" / "agents" / "general.pt"
-    shown = TraceView(outcome(), cost=prices(), policy=policy)
+    shown = TraceView(outcome(), cost="roofline", policy=policy)
     (found, _), (again, _) = answers(shown, {"kind": "candidates", "step": 2}, {"kind": "candidates", "step": 0})
     chances = [r["chance"] for r in found["rows"][:8]]
     assert chances == sorted(chances, reverse=True)
@@ -90,16 +86,16 @@ def test_a_run_is_read_from_its_folder(tmp_path: Path) -> None:
 
 
 def test_without_a_browser_it_shows_curve_rewrite_and_ledger() -> None:
-    text = TraceView(outcome())._repr_mimebundle_()[0]["text/html"]
+    text = TraceView(outcome()).picture_html()
     assert text.count("data:image/svg+xml") == 3
     assert text.count("<tr>") == len(outcome().trace) + 2
     assert len(text) < 60_000
     empty = cgorl.optimize("squeezenet1_1", zoo={"image": 64}, prove=False, expansions=0)
-    assert "no rewrite" in TraceView(empty)._repr_mimebundle_()[0]["text/html"]
+    assert "no rewrite" in TraceView(empty).picture_html()
 
 
 def test_in_a_browser_slider_and_ledger_go_through_the_steps() -> None:
-    shown = TraceView(outcome(), cost=prices())
+    shown = TraceView(outcome(), cost="roofline")
     with browser() as opened:
         tab = opened.new_page(viewport={"width": 1100, "height": 900})
         said: list[str] = []

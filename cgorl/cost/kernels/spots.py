@@ -104,6 +104,8 @@ class Spots(Look):
             return self.takes_blocks(user, Value(i)), user, CLOSED
         if op == "Reshape" and (head := fusions.reshaped_again(self, i)) is not None:
             return False, head, CLOSED
+        if op == "Slice" and (user := self.sole(Value(i))) is not None and fusions.focus(self, user) is not None:
+            return False, user, CLOSED
         if op == "MatMul":
             return False, i, PRODUCT
         if op == "Gemm":
