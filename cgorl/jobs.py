@@ -67,10 +67,11 @@ def cost(cfg: Any) -> CostModel:
     return built
 
 
-def simplified(cfg: Any) -> Graph:
-    """The model that `cfg` names, cleaned up. Raises ConfigError, ModelError and ZooError."""
+def simplified(cfg: Any, graph: Graph | None = None) -> Graph:
+    """The model that `cfg` names (or `graph` in its place), cleaned up. Raises ConfigError, ModelError and ZooError."""
     options: Mapping[str, Any] = config.plain(cfg)
-    return simplify(pipeline.load_model(options["model"], options["zoo"])).graph
+    graph = pipeline.load_model(options["model"], options["zoo"]) if graph is None else graph
+    return simplify(graph).graph if options.get("simplify", True) else graph
 
 
 def models(cfg: Any) -> Iterator[tuple[str, Graph]]:

@@ -249,6 +249,6 @@ def test_usage_names_every_key_and_choice(name: str) -> None:
 
 
 def test_a_package_without_its_clone_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(config, "CONF", tmp_path / "conf")
+    monkeypatch.setattr(config.files, "CONF", tmp_path / "conf")
     with pytest.raises(ConfigError, match="clone of its repository"):
         load_config("optimize", BASE)

@@ -17,6 +17,12 @@ from cgorl.ir.tensor import Array, element_bits
 OPSET = 17
 """The opset of the models, for operators whose form has not changed between theirs and this one."""
 
+_SHAPES = frozenset({("Reshape", 1), ("Expand", 1), ("ConstantOfShape", 0)})
+"""Operators and operands of theirs that are the shape of the result."""
+
+_DRAWN = 1 << 20
+"""Numbers that are drawn for an operand; a larger one repeats them."""
+
 _CHAINED = frozenset({"Relu", "Sigmoid", "Tanh", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Erf", "Sqrt", "Exp", "Neg", "Abs"})
 _CHAINED |= frozenset({"Softmax", "LayerNormalization", "QuickGelu", "Gelu", "FastGelu", "BiasGelu"})
 """Operators that the runtime runs in place: each copy reads the last one's result."""
@@ -91,6 +97,8 @@ def _node(kernel: Kernel, inputs: list[str], outputs: list[str]) -> onnx.NodePro
             attrs[name] = helper.make_tensor(name, dtype, shape, numbers)
         else:
             attrs[name] = list(value) if isinstance(value, tuple) else value
+    if kernel.op == "Split" and len(inputs) == 1 and kernel.opset >= 18:
+        attrs["num_outputs"] = len(outputs)
     return helper.make_node(kernel.op, inputs, outputs, domain=kernel.domain, **attrs)
 
 
@@ -98,11 +106,13 @@ def _array(kernel: Kernel, k: int, s: Slot, rng: np.random.Generator) -> Array:
     dtype = helper.tensor_dtype_to_np_dtype(s.dtype)
     if s.holds is not None:
         return np.array(s.holds, dtype).reshape(s.shape)
-    if kernel.op == "Reshape" and k == 1 and kernel.outputs[0] is not None:
+    if (kernel.op, k) in _SHAPES and kernel.outputs[0] is not None:
         return np.array(kernel.outputs[0].shape, dtype)
     if s.dtype == TensorProto.STRING:
         raise ValueError("strings are not measured")
-    made = random_array(rng, s.dtype, s.shape)
+    made = random_array(rng, s.dtype, s.shape if s.elements <= _DRAWN else (_DRAWN,))
+    if made.size != s.elements:
+        made = np.resize(made, s.shape)  # again and again the same: no kernel is the faster for it
     if np.issubdtype(made.dtype, np.floating):
         made = np.abs(made) * made.dtype.type(0.05) + made.dtype.type(0.01)  # no denormals, nothing under a root
     return made

@@ -49,6 +49,13 @@ def to_json(initial: Graph, final: Graph, trace: Sequence[Step], rules: RuleSet)
 
 def replay(data: Mapping[str, Any], graph: Graph, rules: RuleSet) -> Graph:
     """The graph that a trace leads to from `graph`. Raises TraceError where it does not fit, naming the step."""
+    for step in steps(data, graph, rules):
+        graph = graph.replace(step.match.edit)
+    return graph
+
+
+def steps(data: Mapping[str, Any], graph: Graph, rules: RuleSet) -> tuple[Step, ...]:
+    """The steps of a trace as JSON data, found again from `graph` on. Raises TraceError where it does not fit, naming the step."""
     for key, what in (("initial_key", "the key of a graph"), ("final_key", "the key of a graph"), ("rules_hash", "the hash of its rules")):
         if not isinstance(data.get(key), str):
             raise TraceError(f"this is no trace: '{key}' should be {what}")
@@ -57,6 +64,7 @@ def replay(data: Mapping[str, Any], graph: Graph, rules: RuleSet) -> Graph:
     if data["rules_hash"] != rules.digest:
         raise TraceError("the trace was made with another rule set")
     by_name = {r.name: r for r in rules}
+    done: list[Step] = []
     for k, step in enumerate(data.get("steps") or ()):
         try:
             rule, nodes = by_name[step["rule"]], tuple(step["nodes"])
@@ -65,10 +73,13 @@ def replay(data: Mapping[str, Any], graph: Graph, rules: RuleSet) -> Graph:
             found = []
         if not found:
             raise TraceError(f"step {k} does not apply: {_words(step)}")
-        graph = graph.replace(found[0].edit)
+        after = graph.replace(found[0].edit)
+        added = tuple(range(graph.next_id, after.next_id))
+        done.append(Step(found[0], added, float(step.get("before_ms", 0.0)), float(step.get("after_ms", 0.0))))
+        graph = after
     if data["final_key"] != graph.key:
         raise TraceError("the trace ends at another graph than it says")
-    return graph
+    return tuple(done)
 
 
 def _words(step: Any) -> str:

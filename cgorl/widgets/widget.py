@@ -1,0 +1,60 @@
+"""Widget: what all widgets share: one module, one style, and a picture beside the live view."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from html import escape
+from typing import Any
+
+import anywidget
+import traitlets
+from IPython.display import display
+
+from cgorl.widgets.assets import text
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Widget(anywidget.AnyWidget):
+    """A widget that also says in plain HTML what it shows.
+
+    A notebook gets two outputs: the live view, and the picture (`static`), which the live view hides as long as it lives. So
+    the picture is there where the kernel is gone: in a notebook that is opened again, exported, or run without a browser.
+    What a widget holds goes to the browser once, as packed bytes; a browser asks for more by messages.
+    """
+
+    _css = text("cgorl.css")
+    stand_in = traitlets.Unicode("").tag(sync=True)
+    """What the picture is called in the page."""
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(stand_in=uuid.uuid4().hex, **traits)
+
+    def static(self) -> str:
+        """HTML, without scripts and styles of its own, that shows what the widget shows now."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, about = super()._repr_mimebundle_(**kwargs)
+        return {**data, "text/plain": repr(self)}, about
+
+    def _ipython_display_(self) -> None:
+        data, about = self._repr_mimebundle_()
+        display(data, metadata=about, raw=True)
+        display({"text/plain": repr(self), "text/html": self.picture_html()}, raw=True)
+
+    def picture_html(self) -> str:
+        """`static`, called so that the live view finds it.
+
+        Where JupyterLab finds no widget it says so in a line of bare text above, which the picture takes the place of.
+        """
+        above = f'.jp-OutputArea-child:has(+ .jp-OutputArea-child [data-cgorl="{self.stand_in}"]) > .jupyter-widgets:not(:has(*))'
+        return f'<div data-cgorl="{self.stand_in}"><style>{above} {{ display: none; }}</style>{self.static()}</div>'
+
+
+def figure(svg: str, caption: str) -> str:
+    """HTML of a picture with a line below; as an image, so that a notebook that is not trusted shows it too."""
+    data = base64.b64encode(svg.encode()).decode()
+    picture = f'<img alt="{escape(caption, quote=True)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/>'
+    return f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>"

@@ -1,0 +1,66 @@
+"""A widget on a page of its own, without Jupyter: its module, and a model that holds its traits and keeps what is asked of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cgorl.widgets.widget import Widget
+
+_PAGE = """<!doctype html><meta charset="utf-8"><title>widget</title><style>body {{ margin: 12px; {paper} }}</style><style>{css}</style>
+<body {dark}><div id="host"></div><script type="module">
+const bytes = (text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+const given = {traits};
+const held = Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v && v.bytes !== undefined ? bytes(v.bytes) : v]));
+const told = {{}};
+window.sent = [];
+window.model = {{
+  get: (k) => held[k],
+  set: (k, v) => {{ if (held[k] !== v) {{ held[k] = v; for (const f of told[`change:${{k}}`] || []) f(); }} }},
+  save_changes: () => {{}},
+  send: (content) => window.sent.push(content),
+  on: (event, f) => (told[event] ||= []).push(f),
+  off: (event, f) => (told[event] = (told[event] || []).filter((g) => g !== f)),
+  tell: (content, buffers = []) => {{ for (const f of told["msg:custom"] || []) f(content, buffers.map(bytes)); }},
+}};
+const {{ default: widget }} = await import(URL.createObjectURL(new Blob([{module}], {{ type: "text/javascript" }})));
+window.began = performance.now();
+window.end = widget.render({{ model: window.model, el: document.getElementById("host") }});
+window.ready = true;
+</script>"""
+
+
+def page(widget: Widget, dark: bool = False) -> str:
+    """The page as HTML."""
+    traits = {k: getattr(widget, k) for k in widget.keys if not k.startswith("_") and k not in ("layout", "tabbable", "tooltip")}
+    given = {k: {"bytes": base64.b64encode(v).decode()} if isinstance(v, bytes) else v for k, v in traits.items()}
+    return _PAGE.format(
+        paper="background: #111; color: #eee;" if dark else "",
+        css=widget._css,
+        dark=f'data-jp-theme-light="{"false" if dark else "true"}"',
+        traits=json.dumps(given).replace("</", "<\\/"),
+        module=json.dumps(widget._esm).replace("</", "<\\/"),
+    )
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Debian's chromium driven by playwright; skips with the reason where one of them is not there."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install -e '.[dev]')")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("there is no chromium on this machine (Debian: apt-get install chromium fonts-dejavu-core)")
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    quiet += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+    with sync_api.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=program, args=quiet)
+        try:
+            yield opened
+        finally:
+            opened.close()
