@@ -22,7 +22,7 @@ help: ## show this list
 
 demo: $(BASE) ## optimize three real networks: one runs faster here, one cannot, and one where search beats greed (written to runs/demo)
 	@mkdir -p runs/demo
-	$(BIN)/python scripts/optimize.py model=repvgg_a0 cost=measured cost.seconds=15 seconds=10 gate_seconds=10 ledger_seconds=8 output=runs/demo/repvgg_a0.onnx $(ARGS)
+	$(BIN)/python scripts/optimize.py model=repvgg_a0 'rules.include=[fold,sum]' cost=measured cost.seconds=15 seconds=15 gate_seconds=10 ledger_seconds=8 output=runs/demo/repvgg_a0.onnx $(ARGS)
 	$(BIN)/python scripts/optimize.py model=resnet18 cost=measured cost.seconds=8 seconds=8 gate_seconds=8 output=runs/demo/resnet18.onnx $(ARGS)
 	$(BIN)/python scripts/optimize.py model=squeezenet1_1 zoo.image=128 device=v100 search=backtracking versus=greedy output=runs/demo/squeezenet1_1.onnx $(ARGS)
 

@@ -8,6 +8,7 @@ cgorl.verify("in.onnx", "out.onnx")
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from cgorl.evaluation.run import Evaluation
     from cgorl.ir.graph import Graph
     from cgorl.pipeline import Outcome
+
+# onnxruntime (from 1.29 on) tells its maker of each process and model unless told not to before it starts; models are private
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = ["evaluate", "load", "optimize", "save", "verify"]
 

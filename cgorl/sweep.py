@@ -81,11 +81,11 @@ class _Work:
         return one(self.what[int(cfg["job"]) - 1], self.group)
 
 
-def one(job: Job, group: str, runs: list[Tracker] | None = None) -> Done:
-    """One job as it ended, whatever its end; `runs` is given its tracker."""
+def one(job: Job, group: str, runs: list[Tracker] | None = None, values: Mapping[str, Any] | None = None) -> Done:
+    """One job as it ended, whatever its end; `runs` is given its tracker. `values` are further overrides, as Python objects."""
     tracker: Tracker | None = None
     try:
-        cfg = config.load_config("sweep", job.overrides)
+        cfg = config.load_config("sweep", job.overrides, values)
         from cgorl import training
 
         config.check(config.plain(cfg))

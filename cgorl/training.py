@@ -12,12 +12,14 @@ from cgorl.agent import checkpoint
 from cgorl.agent.best import Best, Found
 from cgorl.agent.encoder import Encoder
 from cgorl.agent.icm import Curiosity
-from cgorl.agent.policy import fresh_policy
+from cgorl.agent.policy import fresh_policy, grown
 from cgorl.agent.ppo import PPO, Learner
 from cgorl.env.rewrite import Episodes, Move, RewriteEnv, Start
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import save
+from cgorl.ir.seldom import seldom_collected
 from cgorl.ir.simplify import simplify
+from cgorl.report.drawing import drawing
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step, to_json
 from cgorl.tracking import Tracker, Wandb, WandbRun
@@ -84,7 +86,10 @@ def parts(cfg: Any) -> Parts:
         model = pipeline.load_model(what, zoo)
         pipeline.check_model(model, options["dims"])
         graphs[name] = simplify(model).graph if options["simplify"] else model
-    policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
+    if options["initial"]:
+        policy = grown(checkpoint.policy(options["initial"], rules)[0], rules, options["seed"])
+    else:
+        policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
     assert isinstance(policy.encoder, Encoder)
     starts = [Start.of(graph, rules, cost) for graph in graphs.values()]
     for name, start in zip(graphs, starts, strict=True):
@@ -129,7 +134,8 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
     try:
         try:
             while learner.updates < learner.args.num_updates:
-                metrics = learner.update()
+                with seldom_collected():
+                    metrics = learner.update()
                 seconds, share = time.monotonic() - begun, _share(made)
                 spent = {k: v + metrics[f"time/{k}"] for k, v in spent.items()}
                 if tracker is not None and folder is not None:
@@ -196,6 +202,9 @@ def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None, 
         files.append(tracker.write(f"trace{stem}.json", trace))
         if name not in made.drawn:
             files += save(found.graph, tracker.folder / f"best{stem}.onnx")
+            new, gone = (set(a.nodes) - set(b.nodes) for a, b in ((found.graph, first.graph), (first.graph, found.graph)))
+            files.append(tracker.write(f"before{stem}.svg", drawing(first.graph, f"{name} before", gone)))
+            files.append(tracker.write(f"best{stem}.svg", drawing(found.graph, f"{name}, the best", new)))
         if wandb is not None:
             rows = [[s["rule"], str(s["names"]), s["before_ms"], s["after_ms"]] for s in trace["steps"]]
             wandb.table(f"rewrites/{name}", ["rule", "nodes", "before_ms", "after_ms"], rows)

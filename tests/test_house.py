@@ -18,7 +18,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+LAUNCHERS = ("ray", "slurm")
+"""Extras for sweeps on other machines: large, of use to few, and not among the pins."""
+EXTRAS: dict[str, list[str]] = {k: v for k, v in PROJECT["optional-dependencies"].items() if k not in LAUNCHERS}
 NAMED = [Requirement(line) for line in sum(EXTRAS.values(), PROJECT["dependencies"])]
 TORCH = "==2.13.0"
 

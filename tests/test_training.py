@@ -52,15 +52,17 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     code, out, err = run(capsys, *REPVGG)
     assert (code, err) == (0, "") and "all steps trained: 48 steps" in out and "% saved" in out
     where = folder()
-    assert {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt", "summary.json", "trace.json"} == {
-        p.name for p in where.iterdir()
-    }
+    pictures, files = {"before.svg", "best.svg"}, {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt"}
+    assert {p.name for p in where.iterdir()} == {*pictures, *files, "summary.json", "trace.json"}
     told = lines(where)
     assert [t["global_step"] for t in told] == [16, 32, 48] and "losses/approx_kl" in told[0] and told[0]["rules"]
     row = json.loads((where / "summary.json").read_text())["graphs"][0]
     assert row["best_ms"] <= row["first_ms"]
     given = ["model=repvgg_a0", *SMALL, "search=agent", f"search.checkpoint={where / 'checkpoint.pt'}", "output=o.onnx", "prove=false"]
     assert cli.optimize(given, "") == 0 and Path("o.onnx").is_file()
+    assert run(capsys, *REPVGG, "ppo.total_timesteps=16", f"initial={where / 'policy.pt'}", "encoder.hidden=4", "runs=more")[0] == 0
+    more = next(Path("more/train").iterdir())
+    assert torch.load(more / "policy.pt", weights_only=True)["encoder"]["hidden"] == 8  # that of the policy it began with
     (where / "checkpoint.pt").write_text("broken")
     assert cli.optimize(given, "") == 1 and "is no checkpoint of an agent" in capsys.readouterr().err
 

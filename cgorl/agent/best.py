@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cgorl.env.rewrite import Move, RewriteEnv, Start
+from cgorl.env.rewrite import Episodes, Move, RewriteEnv, Start
 from cgorl.ir.graph import Graph
 
 
@@ -41,7 +41,7 @@ class Best:
     def restore(self, told: Mapping[str, Any], starts: Sequence[Start]) -> None:
         """Knows what `state` said. Raises EnvError where a rewrite does not apply."""
         for k, path in told["paths"].items():
-            env = RewriteEnv([starts[k]])
+            env = RewriteEnv([starts[k]], Episodes(horizon=len(path) + 1))  # however far it went
             for rule, nodes in path:
                 env.perform(env.match(rule, nodes))
             self.found[k] = Found(env.at.graph, env.at.cost_ms, tuple(env.path))

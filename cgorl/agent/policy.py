@@ -123,6 +123,18 @@ def fresh_policy(rules: RuleSet, seed: int, make: Callable[[], Encoder]) -> Poli
     return made
 
 
+def grown(old: Policy, rules: RuleSet, seed: int) -> Policy:
+    """A policy that knows what `old` has learnt, with a vector to learn for each of `rules`, those that are new among them."""
+    e = old.encoder
+    made = fresh_policy(rules, seed, lambda: Encoder(e.kind, e.hidden, e.layers))
+    named = made.rules.named.weight.detach().clone()
+    at = {name: k for k, name in enumerate(old.rules.known, 1)}
+    for k, name in enumerate(made.rules.known, 1):
+        named[k] = old.rules.named.weight[at[name]] if name in at else 0  # known by its structure alone so far
+    made.load_state_dict({**old.state_dict(), "rules.named.weight": named})
+    return made
+
+
 def entropy(logp_A: Any, b: Batch) -> Any:
     """Entropies [B] over the logarithm of the number of actions: 1 is even, whatever their number."""
     entropy_B = -segment_sum(logp_A.exp() * logp_A, b.graph_A, b.size)

@@ -18,7 +18,7 @@ from rich.table import Table
 from cgorl import gate
 from cgorl.calibration.filling import Chosen
 from cgorl.certificate.inputs import feeds
-from cgorl.cost.anchor import steady
+from cgorl.cost.anchor import interruptions, steady
 from cgorl.cost.kernels import written
 from cgorl.cost.store import PACE
 from cgorl.ir.graph import Graph
@@ -75,22 +75,27 @@ def run(model: Chosen, seconds: float) -> Row:
         raise RunError(f"{model.name} does not run: {failed[gate.ORIGINAL]}")
     once = runners[gate.ORIGINAL]
 
-    def both() -> tuple[float, float]:
+    def told() -> tuple[float, int]:
+        count = interruptions()
+        ms = once()[0]
+        return ms, interruptions() - count
+
+    def both() -> tuple[tuple[float, int], tuple[float, int]]:
         once()
-        again = once()[0]
-        _STROLL[:] = again
-        return again, once()[0]
+        again = told()
+        _STROLL[:] = again[0]
+        return again, told()
 
     went = steady(both, seconds, prices.store.pace_ms)
-    measured, cold = np.quantile(went.times, 0.25, axis=0)  # as the prices are
+    measured, cold = (float(np.quantile(t, 0.25)) for t in went.times)  # as the prices are
     mine: dict[str, float] = {}
     for k in ours:
         mine[k.op] = mine.get(k.op, 0.0) + prices.kernel_ms(k)
     profiled = _profile(graph, given)
     labels = {label: (mine.get(label, 0.0), profiled.get(label, 0.0)) for label in {*mine, *profiled}}
     pace = went.pace_ms / (prices.store.pace_ms or went.pace_ms)
-    times = float(measured), float(cold)
-    return Row(model.name, len(theirs), same, len(ours), predicted, *times, prices.estimated, pace, went.interruptions, labels)
+    counted = prices.estimated, pace, went.interruptions
+    return Row(model.name, len(theirs), same, len(ours), predicted, measured, cold, *counted, labels)
 
 
 def tell(row: Row, console: Console) -> None:
@@ -140,9 +145,10 @@ def _profile(graph: Graph, given: Mapping[str, Array], runs: int = 12) -> dict[s
     ops: dict[str, str] = {}
     for e in events:
         if e.get("cat") == "Node" and e["name"].endswith("_kernel_time"):
-            took.setdefault(e["name"], []).append(e["dur"] / 1000)
-            ops[e["name"]] = e["args"]["op_name"]
+            node = e["args"]["node_index"]
+            took.setdefault(node, []).append(e["dur"] / 1000)
+            ops[node] = e["args"]["op_name"]
     found: dict[str, float] = {}
-    for name, times in took.items():
-        found[ops[name]] = found.get(ops[name], 0.0) + float(np.quantile(times, 0.25))
+    for node, times in took.items():
+        found[ops[node]] = found.get(ops[node], 0.0) + min(times)
     return found

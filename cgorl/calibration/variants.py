@@ -12,6 +12,7 @@ from rich.console import Console
 from cgorl import gate
 from cgorl.calibration.filling import Chosen
 from cgorl.certificate.inputs import feeds
+from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.graph import Graph
 from cgorl.ir.tensor import Array
 from cgorl.rules.matches import MatchSet
@@ -45,7 +46,7 @@ def variants(model: Chosen, seconds: float, seed: int = 0, count: int = COUNT) -
         if graph.key in keys or (cost := model.prices.cost_ms(graph)) > _DEAR * start:
             continue
         keys.add(graph.key)
-        graphs[f"{k}"], taken[f"{k}"], predicted[f"{k}"] = graph, steps, cost
+        graphs[f"{k}"], taken[f"{k}"], predicted[f"{k}"] = fold_rewrites(graph), steps, cost
     runners, _ = gate.runners(graphs, feeds(model.graph, model.sizes, np.random.default_rng(seed)), model.prices.level)
     timings = gate.compare(runners, seconds, np.random.default_rng(seed))
     base = timings[gate.ORIGINAL].cpu_ms

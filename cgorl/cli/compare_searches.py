@@ -56,8 +56,10 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     from cgorl import config
 
     config.experiment(name, overrides)
-    if name == "thesis_main":
-        return _thesis(overrides, console)
+    if name in ("thesis_main", "optimum"):
+        return _thesis(name, overrides, console)
+    if name in ("curiosity", "transfer"):
+        raise config.ConfigError(f"experiment={name} trains: scripts/sweep.py runs it")
     from cgorl.evaluation.landscape import explore, landscape
     from cgorl.report import tables
 
@@ -72,17 +74,17 @@ def _experiment(name: str, overrides: list[str], console: Any) -> int:
     return ERROR if table["error"].notna().any() else 0
 
 
-def _thesis(overrides: list[str], console: Any) -> int:
+def _thesis(name: str, overrides: list[str], console: Any) -> int:
     from cgorl.evaluation.thesis import explore, thesis
     from cgorl.report import tables
 
-    what = thesis(overrides)
+    what = thesis(name, overrides)
     with tables.Board(console, len(what.runs)) as board:
         try:
             table = explore(what, _listening(board), board.say)
         except KeyboardInterrupt:
             return say(f"interrupted; what was done is in {what.keys['output']}", INTERRUPTED)
-    console.print(f"written   {what.keys['output']}/thesis_main.csv, thesis_main.md", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"written   {what.keys['output']}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
     return ERROR if table["error"].notna().any() else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from cgorl.cli.guard import ERROR, INTERRUPTED, guarded, heed_no_more
+from cgorl.cli.guard import ERROR, INTERRUPTED, guarded, heed_no_more, say
 
 if TYPE_CHECKING:
     from cgorl.tracking import Tracker
@@ -59,6 +59,8 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     from cgorl import sweep
     from cgorl.report import trained
 
+    if chosen := [w.partition("=")[2] for w in words if w.startswith("experiment=")]:
+        return _study(chosen[-1], [w for w in words if not w.startswith("experiment=")])
     launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
     jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
@@ -71,3 +73,18 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     if any(d.error == "interrupted" for d in done):
         return INTERRUPTED
     return ERROR if any(d.error for d in done) else 0
+
+
+def _study(name: str, overrides: list[str]) -> int:
+    from rich.console import Console
+
+    from cgorl import studies
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    study = studies.study(name, overrides)
+    try:
+        failed = study.run(lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True))
+    except KeyboardInterrupt:
+        return say(f"interrupted; what was done is in {study.output}", INTERRUPTED)
+    console.print(f"written   {study.output}/{name}.csv, {name}.md", highlight=False, markup=False, soft_wrap=True)
+    return ERROR if failed else 0

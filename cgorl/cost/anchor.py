@@ -77,9 +77,10 @@ class Anchor:
         self._usual = 0.0
 
     def __call__(self) -> int:
-        """Its time in ns, data and code at hand: the first run finds them gone, whatever ran before."""
+        """Its time in ns, the better of two, data and code at hand: the first runs find them gone, whatever ran before."""
         self._run()
-        return self._run()
+        self._run()
+        return min(self._run(), self._run())
 
     def steady(self, before: int, after: int) -> bool:
         """Whether nothing came between two runs of the anchor, by what it took of late."""
@@ -118,32 +119,31 @@ def least_interrupted(counts: Sequence[int] | Array, least: int) -> Array:
 
 
 class Steady(NamedTuple):
-    """Times of what was run again and again, what the anchor took meanwhile in ms, and interruptions a run."""
+    """Times of what was run again and again, what the anchor took meanwhile in ms, and interruptions by the first of the times."""
 
-    times: Array
+    times: tuple[Array, ...]
     pace_ms: float
     interruptions: float
 
 
-def steady(run: Callable[[], Sequence[float]], seconds: float, pace_ms: float = 0.0, least: int = 15) -> Steady:
-    """What `run` says of itself, a row a run, while the machine is steady and at a pace.
+def steady(run: Callable[[], Sequence[tuple[float, int]]], seconds: float, pace_ms: float = 0.0, least: int = 15) -> Steady:
+    """What `run` says of itself, again and again, while the machine is steady and at a pace; a row a time that it tells.
 
-    `pace_ms` is that pace (0: any). Of those the runs with the fewest interruptions; all, where the machine hardly ever is
-    steady, with the anchor to tell.
+    It tells times, each with the interruptions meanwhile; of each those with the fewest count. `pace_ms` is the pace (0: any).
+    All runs count where the machine hardly ever is steady, with the anchor to tell.
     """
-    every, paces, counts, good = list[Sequence[float]](), list[int](), list[int](), list[bool]()
+    every, paces, good = list[Sequence[tuple[float, int]]](), list[int](), list[bool]()
     end = time.monotonic() + seconds
     mark = anchor()
     limit = pace_ms * PACE * 1e6 or math.inf
     while time.monotonic() < end or len(every) < least:
-        before, count = mark(), interruptions()
+        before = mark()
         every.append(run())
-        counts.append(interruptions() - count)
         after = mark()
         paces.append(min(before, after))
         good.append(mark.steady(before, after) and min(before, after) <= limit)
-    times, counted = np.array(every), np.array(counts)
+    told = np.array(every, float)  # runs, times, (time, interruptions)
     if sum(good) >= least:
-        times, counted = times[good], counted[good]
-    few = least_interrupted(counted, least)
-    return Steady(times[few], float(np.quantile(paces, 0.25)) / 1e6, float(counted[few].mean()))
+        told = told[good]
+    kept = [told[least_interrupted(told[:, k, 1], least), k] for k in range(told.shape[1])]
+    return Steady(tuple(k[:, 0] for k in kept), float(np.quantile(paces, 0.25)) / 1e6, float(kept[0][:, 1].mean()))

@@ -79,23 +79,24 @@ def observe(
     edge_E3 = table.edge_E3
     count = len(matches)
     initial = standing.initial_ms or 1.0
-    # what does not depend on the graph is kept with the match: rule, counts of nodes and bytes, the roles of its nodes
+    # what does not depend on the graph is kept with the match: rule, counts of nodes and bytes
     facts = [m.memo.get("seen") or _facts(m, rules) for m in matches]
-    gain_M = np.fromiter((prices[m].gain for m in matches), np.float64, count) * (100 / initial)
+    gain_M = np.array([prices[m].gain for m in matches], np.float64) * (100 / initial)
     best = (standing.cost_ms - standing.best_ms) * (100 / initial)
     y_MY = np.empty((count, Y), np.float32)
     y_MY[:, 0] = np.sign(gain_M) * np.log1p(10 * np.abs(gain_M))
     y_MY[:, 1] = np.clip(gain_M, -5, 5)
     y_MY[:, 2], y_MY[:, 3], y_MY[:, 4] = gain_M > 1e-9, gain_M < -1e-9, gain_M > best + 1e-9
-    y_MY[:, 5:] = np.array([f[1] for f in facts], np.float32).reshape(-1, 4)
-    sizes = [len(m.nodes) for m in matches]
-    total = sum(sizes)
-    place_K = table.rows(np.fromiter(chain.from_iterable(m.nodes for m in matches), np.int64, total))
-    owner_K = np.repeat(np.arange(count), sizes)
-    role_K = np.fromiter(chain.from_iterable(f[2] for f in facts), np.int64, total)
+    facts_M5 = np.array(facts, np.float32).reshape(-1, 5)
+    y_MY[:, 5:] = facts_M5[:, 1:]
+    sizes_M = np.array([len(m.nodes) for m in matches], np.int64)
+    place_K = table.rows(np.array(list(chain.from_iterable([m.nodes for m in matches])), np.int64))
+    owner_K = np.repeat(np.arange(count), sizes_M)
+    # each counts its nodes from 0 on
+    role_K = np.minimum(np.arange(len(place_K)) - np.repeat(np.cumsum(sizes_M) - sizes_M, sizes_M), ROLES - 1)
     if (place_K < 0).any():  # a matched constant has no row
         owner_K, role_K, place_K = (a[place_K >= 0] for a in (owner_K, role_K, place_K))
-    rule_M = np.fromiter((f[0] for f in facts), np.int64, count)
+    rule_M = facts_M5[:, 0].astype(np.int64)
     return Observation(
         *(table.ids_N, table.op_N, table.x_NF, table.key_N, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
         *(rule_M, y_MY, row_keys(rule_M, y_MY), place_K, owner_K, role_K),
@@ -111,13 +112,9 @@ def observe(
     )
 
 
-def _facts(match: Match, rules: RuleSet) -> tuple[int, tuple[float, ...], tuple[int, ...]]:
+def _facts(match: Match, rules: RuleSet) -> tuple[float, ...]:
     edit = match.edit
     new = sum(1 for n in edit.added if not n.constant)
-    about = (len(edit.removed) / 8, new / 8, len(match.nodes) / 8, math.copysign(math.log2(1 + abs(match.growth)), match.growth) / 30)
-    found = match.memo["seen"] = (
-        rules.places[match.rule.name],
-        about,
-        tuple(min(k, ROLES - 1) for k in range(len(match.nodes))),
-    )
+    growth = math.copysign(math.log2(1 + abs(match.growth)), match.growth) / 30
+    found = match.memo["seen"] = (rules.places[match.rule.name], len(edit.removed) / 8, new / 8, len(match.nodes) / 8, growth)
     return found

@@ -13,7 +13,7 @@ from cgorl.cost.model import CostModel
 from cgorl.env.observation import Observation, Standing, observe
 from cgorl.env.passed import Passed
 from cgorl.env.priced import Priced, Recall
-from cgorl.env.undo import undoes
+from cgorl.env.undo import offered
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
@@ -39,6 +39,7 @@ class Start(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, rules: RuleSet, cost: CostModel, greedy: int | None = None) -> Start:
         """The start for episodes on `graph`; `greedy` where greed need not be tried."""
+        _ = graph.key  # reads all weights once, for the keys of all graphs to come
         first = at = Priced(graph, rules, cost)
         steps = 0
         while greedy is None and at.prices:
@@ -180,11 +181,8 @@ class RewriteEnv(gymnasium.Env):
 
     def _look(self, last: Match | None = None, before: Priced | None = None) -> None:
         at = self.at
-        offered = list(at.prices)
-        if last is not None and before is not None:
-            offered = [m for m in offered if not undoes(m, last, before, at)]
-        self.matches: tuple[Match, ...] = tuple(offered)
-        self.action_space = gymnasium.spaces.Discrete(len(offered) + 1)
+        self.matches: tuple[Match, ...] = tuple(at.prices) if last is None or before is None else offered(at, last, before)
+        self.action_space = gymnasium.spaces.Discrete(len(self.matches) + 1)
         again = self.passed.visits > 1
         standing = Standing(self._first.cost_ms, self.best_ms, at.cost_ms, self.horizon - len(self.path), self.horizon, again)
         self.observation = observe(at.graph, at.table, self.matches, at.prices, self.starts[self.start].rules, standing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from cgorl.cost.model import Price
 from cgorl.ir.graph import Graph
 from cgorl.ir.node import Node, Value
 from cgorl.ir.ops import COMMUTATIVE
@@ -17,10 +18,17 @@ class Gains(Protocol):
     """A graph and what each of its matches saves."""
 
     graph: Graph
+    prices: dict[Match, Price]
 
     def gain(self, match: Match) -> float:
         """What `match` saves, in ms."""
         ...
+
+
+def offered(at: Gains, last: Match, before: Gains) -> tuple[Match, ...]:
+    """The matches of `at` but the one that leads straight back to `before`, from where `last` has led to `at`."""
+    new = before.graph.next_id  # to undo is to take away what is new, the root with it
+    return tuple([m for m in at.prices if m.root < new or not undoes(m, last, before, at)])
 
 
 def undoes(match: Match, last: Match, before: Gains, at: Gains) -> bool:

@@ -1,9 +1,10 @@
-"""Thesis: the experiment that holds the agent against every baseline at equal evaluations (conf/experiment/thesis_main.yaml)."""
+"""Thesis: experiments that hold the agent against every baseline at equal evaluations (thesis_main, optimum in conf/experiment/)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from cgorl.evaluation.run import Done, Listening, run
 from cgorl.report.provenance import provenance
 from cgorl.report.thesis import page
 
-NAME = "thesis_main"
+NAMES = ("thesis_main", "optimum")
 
 
 class Run(NamedTuple):
@@ -32,22 +33,24 @@ class Run(NamedTuple):
 class Thesis(NamedTuple):
     """The experiment as configured and how it was called."""
 
+    name: str
     runs: tuple[Run, ...]
     keys: Mapping[str, Any]
     command: str
 
 
-def thesis(overrides: Sequence[str]) -> Thesis:
-    """The experiment with overrides of its keys, such as `seeds=3` or `only=[nasnet_a]`. Raises ConfigError."""
-    keys, left = config.experiment(NAME, overrides)
+def thesis(name: str, overrides: Sequence[str]) -> Thesis:
+    """The experiment of that name with overrides of its keys, such as `seeds=3` or `only=[nasnet_a]`. Raises ConfigError."""
+    keys, left = config.experiment(name, overrides)
     if left:
-        raise ConfigError(f"experiment={NAME} has no key '{left[0].partition('=')[0]}'; it has {', '.join(keys)}")
+        raise ConfigError(f"experiment={name} has no key '{left[0].partition('=')[0]}'; it has {', '.join(keys)}")
     if not isinstance(keys["seeds"], int) or isinstance(keys["seeds"], bool) or keys["seeds"] < 1:
         raise ConfigError(f"seeds must be a whole number of at least 1, not {keys['seeds']!r}")
     if unknown := [p for p in keys["only"] if p not in keys["problems"]]:
         raise ConfigError(f"there is no problem '{unknown[0]}'; there are {', '.join(keys['problems'])}")
-    methods = {name: ({"evaluations": str(keys["evaluations"])}, words) for name, words in keys["methods"].items()}
-    methods |= {name: ({"evaluations": str(keys["trained_evaluations"])}, words) for name, words in keys["trained"].items()}
+    methods = {m: ({"evaluations": str(keys["evaluations"])}, words) for m, words in keys["methods"].items()}
+    if keys["learn"]:
+        methods |= {m: ({"evaluations": str(keys["trained_evaluations"])}, words) for m, words in keys["trained"].items()}
     memo: config.Memo = {}
     found: list[Run] = []
     for problem, about in keys["problems"].items():
@@ -60,7 +63,7 @@ def thesis(overrides: Sequence[str]) -> Thesis:
                 job = job_of({**said, "seed": str(seed)}, [], memo)
                 told = {"problem": problem, "method": method, **({"seed": seed} if seeded else {})}
                 found.append(Run(problem, method, job._replace(number=len(found) + 1, keys={**job.keys, **told})))
-    return Thesis(tuple(found), keys, " ".join(["python scripts/evaluate.py", f"experiment={NAME}", *overrides]))
+    return Thesis(name, tuple(found), keys, shlex.join(["python", "scripts/evaluate.py", f"experiment={name}", *overrides]))
 
 
 def _words(text: str) -> dict[str, str]:
@@ -70,12 +73,12 @@ def _words(text: str) -> dict[str, str]:
 def explore(what: Thesis, listen: Listening | None = None, tell: Callable[[str], None] = lambda text: None) -> pd.DataFrame:
     """Runs what the output folder does not hold yet, keeping each as it is done; the whole table. Raises TrackError."""
     folder = Path(what.keys["output"])
-    table, origin = kept(folder / f"{NAME}.csv"), provenance()
+    table, origin = kept(folder / f"{what.name}.csv"), provenance()
     todo = []
     for r in what.runs:
         settings = _settings(r.job)
         if len(table) and ((table["settings"] == settings) & (table["problem"] == r.problem) & (table["method"] == r.method)).any():
-            tell(f"{r.problem}, {r.method}: in {folder / NAME}.csv already")
+            tell(f"{r.problem}, {r.method}: in {folder / what.name}.csv already")
         else:
             todo.append(r)
     of = {r.job.number: r for r in todo}
@@ -84,10 +87,10 @@ def explore(what: Thesis, listen: Listening | None = None, tell: Callable[[str],
             listen.end(done)
         if done.row["stopped"] == "interrupted":
             raise KeyboardInterrupt
-        row = {**_row(of[done.job.number], done), "settings": _settings(done.job), **origin}
+        row = {**_row(of[done.job.number], done), "settings": _settings(done.job), **origin, "command": what.command}
         table = pd.concat([table, pd.DataFrame([row])], ignore_index=True)
-        write(folder, NAME, table, page(table, what.command))
-    write(folder, NAME, table, page(table, what.command))
+        write(folder, what.name, table, page(table))
+    write(folder, what.name, table, page(table))
     return table
 
 

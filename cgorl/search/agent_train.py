@@ -24,7 +24,9 @@ KINDS = ("icm", "none", "count")
 
 @dataclass(frozen=True, slots=True)
 class AgentTrain:
-    """PPO from nothing on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
+    """PPO on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
+
+    From nothing, or from the policy in the file `checkpoint`, which then says what its encoder is.
 
     Episodes have at most `horizon` steps; null: as of `Inference`.
     """
@@ -38,6 +40,7 @@ class AgentTrain:
     steps: int = 100_000
     envs: int = 8
     learning_rate: float = 0.001
+    checkpoint: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -66,9 +69,10 @@ class AgentTrain:
         return anytime(graph, rules, cost, meter, work)
 
     def _train(self, course: Course, meter: Meter, graph: Graph, rules: RuleSet, cost: CostModel) -> str:
+        from cgorl.agent import checkpoint as files
         from cgorl.agent.encoder import Encoder
         from cgorl.agent.icm import ICM, Count, Curiosity
-        from cgorl.agent.policy import fresh_policy
+        from cgorl.agent.policy import fresh_policy, grown
         from cgorl.agent.ppo import PPO, Learner
         from cgorl.env.rewrite import Episodes, RewriteEnv, Start
 
@@ -96,7 +100,10 @@ class AgentTrain:
         # greed is not tried for the horizon: the budget would have to pay for it
         start = Start.of(graph, rules, cost, 0)
         envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon or reach(course.start)), tell) for _ in range(self.envs)]
-        policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
+        if self.checkpoint is None:
+            policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
+        else:
+            policy = grown(files.policy(self.checkpoint, rules)[0], rules, self.seed)
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:
             curiosity.begin(rules, policy.rules.known, self.seed)

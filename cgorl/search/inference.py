@@ -14,7 +14,7 @@ from cgorl.cost.model import CostModel
 from cgorl.env.nodes import NodeTable
 from cgorl.env.observation import Observation, Standing, observe
 from cgorl.env.passed import Passed
-from cgorl.env.undo import undoes
+from cgorl.env.undo import offered
 from cgorl.ir.graph import Graph
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
@@ -24,6 +24,8 @@ from cgorl.search.searcher import Meter, SearchError, SearchResult
 from cgorl.search.state import State
 
 LEAST_HORIZON, STRETCH = 16, 4
+PATIENCE = 16
+"""Steps without anything better after which a walk is given up: twice the deepest barrier that experiment=landscape has found."""
 MODES = ("greedy", "sample", "beam")
 _SIDE_BY_SIDE = 8
 """Walks that are scored in one batch."""
@@ -33,7 +35,10 @@ _LEAST_MS = 1e-9
 
 
 class View(NamedTuple):
-    """A state as a policy sees it, under a number of its own: the matches that are offered, and the observation."""
+    """A state as a policy sees it, under a number of its own: the matches that are offered, and the observation.
+
+    `steps` have led here, the last `idle` of them to nothing better than what was there before.
+    """
 
     number: int
     state: State
@@ -43,6 +48,8 @@ class View(NamedTuple):
     best_ms: float
     passed: Passed
     steps: int
+    idle: int
+    before: View | None
 
 
 Scorer = Callable[[Sequence[View]], list[Sequence[float]]]
@@ -54,7 +61,7 @@ class Inference:
     """`greedy`: the likeliest action each time. `sample`: besides, `samples` episodes drawn by chance. `beam`: the `width` likeliest ways.
 
     Each way has at most `horizon` steps; null: `STRETCH` times as many as matches gain at the start without being in each other's
-    way, at least 16. What has been walked once is not paid for again.
+    way, at least 16, and ends where it has found nothing better for `PATIENCE` steps. What has been walked once is not paid for again.
     """
 
     mode: str = "sample"
@@ -96,11 +103,15 @@ class Inference:
         # the likeliest walk comes first, so that more samples are never worse than greedy, wherever the budget ends
         rounds = [1, *(min(_SIDE_BY_SIDE, self.samples - k) for k in range(0, self.samples, _SIDE_BY_SIDE))]
         for n, count in enumerate(rounds if self.mode == "sample" else rounds[:1]):
-            at: dict[int, View] = dict.fromkeys(range(count), first)
+            # every second one goes on from somewhere on the way to the best so far, which costs nothing to come to again
+            ways = [walk.way() if n and k % 2 else [first] for k in range(count)]
+            at = {k: way[rng.randrange(len(way))] for k, way in enumerate(ways)}
+            began = {k: view.steps for k, view in at.items()}
             while at:
                 for (k, view), logp in zip(list(at.items()), walk.scores(list(at.values()), score), strict=True):
                     drawn = _drawn(logp, rng) if n else max(range(len(logp)), key=logp.__getitem__)
-                    if drawn == len(view.matches) or view.steps >= walk.horizon:
+                    idle = min(view.idle, view.steps - began[k])
+                    if drawn == len(view.matches) or view.steps >= walk.horizon or idle >= PATIENCE:
                         del at[k]
                         continue
                     if spent := walk.meter.spent():
@@ -141,6 +152,28 @@ def reach(start: State) -> int:
     return max(LEAST_HORIZON, STRETCH * count)
 
 
+def with_gains(score: Scorer, weight: float) -> Scorer:
+    """What `score` thinks, with `weight` nats more for each tenth of a percent that a match saves of the first cost, for 0.3 at most."""
+    if weight == 0:
+        return score
+
+    def both(views: Sequence[View]) -> list[Sequence[float]]:
+        found: list[Sequence[float]] = []
+        for v, logp in zip(views, score(views), strict=True):
+            tenths = [v.state.gain(m) * v.table.scale * 10 for m in v.matches]
+            found.append(log_softmax([*(c + weight * max(-3.0, min(3.0, t)) for c, t in zip(logp, tenths, strict=False)), logp[-1]]))
+        return found
+
+    return both
+
+
+def log_softmax(scores: Sequence[float]) -> list[float]:
+    """The logarithms of the softmax."""
+    top = max(scores)
+    total = top + math.log(sum([math.exp(s - top) for s in scores]))
+    return [s - total for s in scores]
+
+
 class _Walk:
     """Views of the states of one search, those walked of late remembered with what the policy thinks of them."""
 
@@ -155,7 +188,17 @@ class _Walk:
         start = self.course.start
         table = NodeTable(start.graph, self.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
         passed = Passed(start.graph, start.cost_ms, table.kinds)
-        return self._view(start, table, tuple(start.prices), start.cost_ms, passed, 0)
+        self._top = self._view(start, table, tuple(start.prices), passed, None)
+        return self._top
+
+    def way(self) -> list[View]:
+        """The views on the way to the best one, the first and the last among them."""
+        found: list[View] = []
+        at: View | None = self._top
+        while at is not None:
+            found.append(at)
+            at = at.before
+        return found[::-1]
 
     def scores(self, views: Sequence[View], score: Scorer) -> list[Sequence[float]]:
         """What the policy thinks of views, each asked about once."""
@@ -172,18 +215,24 @@ class _Walk:
         state = (child or view.state.step(match)).expand(self.meter)
         self.course.offer(state)
         table = view.table.after(state.graph, touched_by(view.state.graph, state.graph, match.edit))
-        offered = tuple(m for m in state.prices if not undoes(m, match, view.state, state))
         passed = Passed(state.graph, state.cost_ms, table.kinds, view.passed)
-        made = self._known[key] = self._view(state, table, offered, min(view.best_ms, state.cost_ms), passed, view.steps + 1)
+        left = offered(state, match, view.state)
+        made = self._known[key] = self._view(state, table, left, passed, view)
+        if made.state.cost_ms < self._top.best_ms - _LEAST_MS:
+            self._top = made
         if len(self._known) > _REMEMBERED:
             self._scores.pop(self._known.popitem(last=False)[1].number, None)
         return made
 
-    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], best_ms: float, passed: Passed, steps: int) -> View:
+    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], passed: Passed, before: View | None) -> View:
+        steps, best_ms, idle = 0, state.cost_ms, 0
+        if before is not None:
+            better = state.cost_ms < before.best_ms - _LEAST_MS
+            steps, best_ms, idle = before.steps + 1, min(before.best_ms, state.cost_ms), 0 if better else before.idle + 1
         standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon, passed.visits > 1)
         seen = observe(state.graph, table, matches, state.prices, self.rules, standing)
         self._count += 1
-        return View(self._count, state, table, matches, seen, best_ms, passed, steps)
+        return View(self._count, state, table, matches, seen, best_ms, passed, steps, idle, before)
 
 
 def _drawn(logp: Sequence[float], rng: random.Random) -> int:

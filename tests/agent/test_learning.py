@@ -1,4 +1,8 @@
-"""It learns: over a barrier that greed does not pass, from three seeds; not from rewards that belong to other steps."""
+"""It learns: over a barrier that greed does not pass, from three seeds; not from rewards that belong to other steps.
+
+The settings were chosen on seeds 1 to 3; with 11 to 15, which nobody had looked at, it finds the optimum too, and with shuffled
+rewards it stays where it began from each of 1, 11, 12 and 13.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import torch
 from cgorl import config
 from cgorl.agent.batch import batch, segment_log_softmax, segment_mean
 from cgorl.agent.encoder import KINDS, Encoder, EncoderError
-from cgorl.agent.policy import Policy, best, draw, entropy, fresh_policy
+from cgorl.agent.policy import Policy, best, draw, entropy, fresh_policy, grown
 from cgorl.env.observation import Observation
 from cgorl.env.rewrite import RewriteEnv, Start
 from cgorl.rules.rule_set import RuleSet
@@ -157,6 +157,16 @@ def test_rules_may_come_go_and_change(seen: list[Observation]) -> None:
     assert torch.isfinite(chances(q, seen[0]).logp_A).all()
     q.rules.known[RULES.rules[5].name] = "0" * 16
     assert any("is not as it was" in t and RULES.rules[5].name in t for t in q.rules.use(RULES))
+
+
+def test_a_policy_that_grows_keeps_what_it_knows(seen: list[Observation]) -> None:
+    p = policy(rules=RuleSet(RULES.rules[3:]))
+    more = grown(p, RULES, 7)
+    assert more.rules.use(RULES) == [] and p.rules.use(RULES) != []
+    assert torch.allclose(chances(p, seen[0]).logp_A, chances(more, seen[0]).logp_A)  # new rules are as new to both
+    name = RULES.rules[5].name
+    at = [list(q.rules.known).index(name) + 1 for q in (p, more)]
+    assert torch.equal(p.rules.named.weight[at[0]], more.rules.named.weight[at[1]])
 
 
 def test_a_policy_is_made_by_its_seed_alone_and_disturbs_nothing() -> None:

@@ -128,6 +128,17 @@ def test_a_resumed_training_equals_one_that_was_not_interrupted(tmp_path: Path, 
     }
 
 
+def test_the_best_is_known_again_however_far_the_way_to_it_was() -> None:
+    env, best, again = RewriteEnv([start()], Episodes(horizon=40)), Best(), Best()
+    for _ in range(20):  # to and fro: longer than an episode is by default
+        env.perform(next(m for m in env.matches if m.rule.name in ("this-way", "that-way")))
+    env.at.cost_ms = 1.0
+    best(env)
+    assert len(best.found[0].path) == 20
+    again.restore(best.state(), env.starts)
+    assert len(again.found[0].path) == 20 and again.found[0].graph.key == env.at.graph.key
+
+
 def test_broken_checkpoints_are_named(tmp_path: Path) -> None:
     made, best = learner(), Best()
     path = tmp_path / "c.pt"

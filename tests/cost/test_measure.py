@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 from cgorl.cost import anchor, measure
 from cgorl.cost.bench_model import bench_model
-from cgorl.cost.kernels.kernel import Kernel, float_slot
+from cgorl.cost.kernels.kernel import Kernel, Slot, float_slot
 from cgorl.cost.store import Entry, Store
 from cgorl.cost.target import here
 from cgorl.ir.run import Session
@@ -37,6 +38,24 @@ def test_a_bench_model_runs_the_kernel_as_often_as_it_says(op, domain, attrs, gi
     [result] = Session(model).run(feeds).values()
     assert np.isfinite(result).all()
     assert result.shape == out
+
+
+INT = TensorProto.INT64
+SHAPED = [
+    Kernel("Expand", "", (), (float_slot((1, 4)), Slot(INT, (2,))), (float_slot((3, 4)),), 17),
+    Kernel("Reshape", "", (), (float_slot((6, 4)), Slot(INT, (3,))), (float_slot((2, 3, 4)),), 17),
+    Kernel("Split", "", (("axis", 1),), (float_slot((1, 6)),), (float_slot((1, 2)),) * 3, 18),
+    Kernel("Split", "", (("axis", 1),), (float_slot((1, 6)),), (float_slot((1, 2)),) * 3, 17),
+    Kernel("Transpose", "", (("perm", (1, 0)),), (float_slot((2, 6)),), (float_slot((6, 2)),), 9),
+]
+
+
+@pytest.mark.parametrize("kernel", SHAPED, ids=str)
+def test_operands_that_say_a_shape_say_that_of_the_result(kernel: Kernel) -> None:
+    model, feeds = bench_model(kernel, 2)
+    [result] = Session(model).run(feeds).values()
+    assert result.shape == kernel.outputs[0].shape  # type: ignore[union-attr]
+    assert [n.op_type for n in model.graph.node] == [kernel.op, kernel.op, *["Flatten"] * len(kernel.outputs)]
 
 
 def test_a_bench_model_gives_each_result_free_when_the_next_copy_has_run() -> None:

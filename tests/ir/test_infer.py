@@ -161,3 +161,8 @@ def test_one_node_at_a_time_says_nothing_else_than_the_whole_model(model: onnx.M
         contents = [graph.node(v).tensor if v is not None and graph.node(v).is_constant else None for v in node.inputs]
         for one, known in zip(infer(node.op, "", graph.opset, node.attrs, kinds, contents, len(node.types)), node.types, strict=True):
             assert one is None or known is None or one.agrees(known), node.op
+
+
+def test_a_dim_called_by_a_question_mark_is_no_symbol() -> None:
+    told = oh.make_tensor_type_proto(T.FLOAT, ["?", 3, "?", "N"])
+    assert type_of(told) == TensorType(T.FLOAT, (None, 3, None, "N"))

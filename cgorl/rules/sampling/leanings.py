@@ -43,7 +43,7 @@ class Leanings:
 
     def is_single(self, name: str) -> bool:
         """Whether the name must stand for one number."""
-        return name in self._single or any(_name(c.args[0]) == name for c in self._of.get("number", ()))
+        return name in self._single or any(_name(c.args[0]) == name for op in ("number", "number_alone") for c in self._of.get(op, ()))
 
     def number(self, name: str) -> float | None:
         """A number that some condition puts beside the name of a value."""
@@ -83,6 +83,10 @@ class Leanings:
         return next(
             (op for op in ("channelwise", "columnwise", "last_vector") for c in self._of.get(op, ()) if _name(c.args[0]) == name), ""
         )
+
+    def of_one(self, node: Apply) -> bool:
+        """Whether the node's result must be of four dims with a first of 1."""
+        return bool(node.label) and any(_name(c.args[0]) == node.label for c in self._of.get("single_first", ()))
 
     def cuts_heads(self, reshape: Apply) -> bool:
         """Whether a Reshape must cut its last axis into parts and heads."""

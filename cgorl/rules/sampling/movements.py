@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import onnx
 
 from cgorl.ir.node import Value
-from cgorl.rules.pattern import Apply
+from cgorl.rules.pattern import Apply, Lit, Term
 from cgorl.rules.sampling.attributes import Attributes, Unfit
 from cgorl.rules.sampling.sketch import Sampler, Shape, Sketch
 
@@ -51,14 +51,26 @@ def transpose(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     return [x], 1
 
 
+def turned(term: Term) -> bool:
+    """Whether the term is a transposition by a permutation that the rule spells out, which knows its rank best."""
+    return isinstance(term, Apply) and term.op == "Transpose" and isinstance(dict(term.attrs).get("perm"), Lit)
+
+
 def reshape(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     """A new shape with as many numbers, told in full, by -1 or by 0."""
     shape = want
-    if want is not None and len(want) == 5 and s.leanings.cuts_heads(t):
+    if s.leanings.of_one(t):
+        want = (1, *(want[1:] if want is not None and len(want) == 4 else (s.size(), s.size(), s.size())))
+        shape = (1, want[1], want[2] * want[3])
+    elif want is not None and len(want) == 5 and s.leanings.cuts_heads(t):
         shape = (*want[:2], math.prod(want[2:]))
     elif want is not None:
         shape = _factors(s, math.prod(want)) if s.coin(0.6) else want
-    x = s.make(t.args[0], s.shape_for(t.args[0], (1, 2, 3, 4)) if shape is None else shape)
+    arg = t.args[0]
+    if want is None and turned(arg):
+        x = s.make(arg, None)
+    else:
+        x = s.make(arg, s.shape_for(arg, (1, 2, 3, 4)) if shape is None else shape)
     dims = s.dims(x)
     total = math.prod(dims)
 

@@ -11,9 +11,9 @@ import numpy as np
 import onnx
 
 from cgorl.ir.node import Value
-from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, walk
+from cgorl.rules.pattern import Apply, Each, Term, Var, walk
 from cgorl.rules.sampling.attributes import Attributes, Unfit
-from cgorl.rules.sampling.movements import MOVEMENTS
+from cgorl.rules.sampling.movements import MOVEMENTS, turned
 from cgorl.rules.sampling.sketch import MARKS, Sampler, Shape, Sketch
 from cgorl.rules.sampling.windows import conv, conv_transpose, pool
 
@@ -246,8 +246,7 @@ def concat(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
 def split(s: Sketch, t: Apply, a: Attributes, want: Shape | None) -> Made:
     """Parts along an axis, even or not."""
     arg = t.args[0]
-    turned = isinstance(arg, Apply) and arg.op == "Transpose" and isinstance(dict(arg.attrs).get("perm"), Lit)
-    x = s.make(arg, _grown(s, want) if want else None if turned else s.shape_for(arg, (1, 2, 3, 4)))
+    x = s.make(arg, _grown(s, want) if want else None if turned(arg) else s.shape_for(arg, (1, 2, 3, 4)))
     dims = s.dims(x)
     axis = a("axis", 0, lambda: _axis(s, len(dims)))
     if not -len(dims) <= axis < len(dims):

@@ -61,6 +61,16 @@ def qkv_heads(s: Sketch) -> Value:
     return s.matmul(s.apply("Reshape", mixed, [2, 6, 16]), 16)
 
 
+def attention_exported(s: Sketch) -> Value:
+    """Scaled dot-product attention by heads for one sequence: what PyTorch exports, the root of the scale at query and key."""
+    x = s.input(1, 6, 16)
+    query, key, value = (s.apply("Reshape", s.apply("Add", s.matmul(x, 16), s.normal(16)), [1, 6, 4, 4]) for _ in range(3))
+    query, key = s.apply("Mul", s.transpose(query, 0, 2, 1, 3), 0.5**0.5), s.apply("Mul", s.transpose(key, 0, 2, 3, 1), 0.5**0.5)
+    scores = s.apply("Softmax", s.apply("MatMul", query, key), axis=-1)
+    mixed = s.transpose(s.apply("MatMul", scores, s.transpose(value, 0, 2, 1, 3)), 0, 2, 1, 3)
+    return s.matmul(s.apply("Reshape", mixed, [1, 6, 16]), 16)
+
+
 def swiglu(s: Sketch) -> Value:
     """Gate and up projections of one input, multiplied: feed-forward parts of LLaMA and PaLM."""
     x = s.input(2, 6, 16)

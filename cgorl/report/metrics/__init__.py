@@ -1,0 +1,1 @@
+"""Runs: what trainings and searches wrote while they ran, read while they run and after, as curves."""

@@ -1,0 +1,150 @@
+"""Studies: experiments that train, one command each: curiosity and transfer (conf/experiment/)."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cgorl import config, sweep
+from cgorl.config import ConfigError
+from cgorl.evaluation.landscape import kept, write
+from cgorl.evaluation.plan import expand, job_of
+from cgorl.evaluation.run import run as searched
+from cgorl.report import studied
+from cgorl.report.provenance import provenance
+from cgorl.training import POLICY
+from cgorl.zoo.families import Families, label
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """An experiment as configured, and how it was called."""
+
+    name: str
+    keys: Mapping[str, Any]
+    command: str
+
+    @property
+    def output(self) -> str:
+        """The folder that the table and the page are kept in."""
+        return str(self.keys["output"])
+
+    def run(self, tell: Tell = lambda text: None) -> int:
+        """Runs what the folder does not hold yet, keeping each training as it ends; how many failed. Raises KeyboardInterrupt."""
+        return _curiosity(self, tell) if self.name == "curiosity" else _transfer(self, tell)
+
+
+def study(name: str, overrides: Sequence[str]) -> Study:
+    """The experiment of that name, with overrides of its keys. Raises ConfigError."""
+    if name not in ("curiosity", "transfer"):
+        raise ConfigError(f"scripts/sweep.py runs experiment=curiosity and experiment=transfer; {name} is one of scripts/evaluate.py")
+    keys, left = config.experiment(name, overrides)
+    if left:
+        raise ConfigError(f"experiment={name} has no key '{left[0].partition('=')[0]}'; it has {', '.join(keys)}")
+    for key in ("seeds", "graphs"):
+        if key in keys and (not isinstance(keys[key], int) or isinstance(keys[key], bool) or keys[key] < 1):
+            raise ConfigError(f"{key} must be a whole number of at least 1, not {keys[key]!r}")
+    return Study(name, keys, shlex.join(["python", "scripts/sweep.py", f"experiment={name}", *overrides]))
+
+
+class _Table:
+    """The rows of a study, each kept as it comes."""
+
+    def __init__(self, what: Study) -> None:
+        self._what, self._folder = what, Path(what.output)
+        self.rows = kept(self._folder / f"{what.name}.csv")
+        self._origin = provenance()
+
+    def holds(self, settings: str) -> bool:
+        """Whether something with these settings is there and did not fail."""
+        return len(self.rows) > 0 and bool(((self.rows["settings"] == settings) & self.rows["error"].isna()).any())
+
+    def add(self, rows: Sequence[Mapping[str, Any]], settings: str) -> None:
+        """Keeps rows in the place of those with the same settings."""
+        fresh = pd.DataFrame([{**r, "settings": settings, **self._origin} for r in rows])
+        old = self.rows[self.rows["settings"] != settings] if len(self.rows) else self.rows
+        self.rows = pd.concat([old, fresh], ignore_index=True) if len(old) else fresh
+        page = studied.curiosity if self._what.name == "curiosity" else studied.transfer
+        write(self._folder, self._what.name, self.rows, page(self.rows, self._what.command))
+
+
+def _settings(*words: object) -> str:
+    return hashlib.blake2b(repr(words).encode(), digest_size=6).hexdigest()
+
+
+def _curiosity(what: Study, tell: Tell) -> int:
+    keys, table, failed = what.keys, _Table(what), 0
+    common = str(keys["common"]).split()
+    seeds = f"seed={','.join(str(k) for k in range(1, keys['seeds'] + 1))}"
+    for words in keys["compared"]:
+        for chosen in expand("train", [*str(words).split(), seeds]):
+            settings = _settings(common, sorted(chosen.items()))
+            told = " ".join(f"{k}={v}" for k, v in chosen.items())
+            if table.holds(settings):
+                tell(f"{told}: there already")
+                continue
+            tell(told)
+            job = sweep.Job(1, told, (*common, *(f"{k}={v}" for k, v in chosen.items())))
+            done = sweep.one(job, what.name)
+            if done.error == sweep.INTERRUPTED:
+                raise KeyboardInterrupt
+            failed += bool(done.error)
+            kind = " ".join(f"{k}={v}" for k, v in chosen.items() if k != "seed")
+            table.add([{"training": kind, "seed": int(chosen["seed"]), "share": done.share, "error": done.error or None}], settings)
+    return failed
+
+
+def _transfer(what: Study, tell: Tell) -> int:
+    keys, table, failed = what.keys, _Table(what), 0
+    families: Families = config.build(config.load_config("train", [f"families={keys['families']}"]).families)
+    common = str(keys["common"]).split()
+    device = next((w.partition("=")[2] for w in common if w.startswith("device=")), config.defaults("train")["device"])
+    for family in families.draw:
+        rest = {k: dict(v) for k, v in families.draw.items() if k != family}
+        for seed in range(1, keys["seeds"] + 1):
+            settings = _settings(common, {k: v for k, v in keys.items() if k not in ("output", "seeds")}, family, seed)
+            if table.holds(settings):
+                tell(f"{family} left out, seed {seed}: there already")
+                continue
+            tell(f"training without {family}, seed {seed}")
+            words = (*common, f"families={keys['families']}", f"seed={seed}")
+            done = sweep.one(sweep.Job(1, f"without_{family}", words), what.name, values={"families.draw": rest})
+            if done.error == sweep.INTERRUPTED:
+                raise KeyboardInterrupt
+            if done.error:
+                failed += 1
+                table.add([{"family": family, "seed": seed, "graph": None, "method": None, "change": None, "error": done.error}], settings)
+                continue
+            policy = Path(done.folder) / POLICY
+            graphs = Families({family: families.draw[family]}, keys["graphs"]).drawn(1000 + seed)
+            rows = [r for name, parameters in graphs for r in _tried(what, name, parameters, policy, device, seed, tell)]
+            failed += sum(1 for r in rows if r["error"])
+            table.add([{"family": family, "seed": seed, **r} for r in rows], settings)
+    return failed
+
+
+def _tried(what: Study, name: str, parameters: Mapping[str, Any], policy: Path, device: str, seed: int, tell: Tell) -> list[dict[str, Any]]:
+    keys = what.keys
+    zoo = {f"zoo.{k}": str(v).replace(" ", "") for k, v in parameters.items()}
+    limits = {"evaluations": str(keys["evaluations"]), "seconds": "null"}
+    methods = {m: {**limits, **dict(w.split("=", 1) for w in words.split())} for m, words in keys["methods"].items()}
+    methods["zero-shot"] = {**limits, "search": "agent", "search.checkpoint": str(policy), "search.samples": "1000000"}
+    methods["a minute on it"] = {"seconds": str(keys["seconds"]), "search": "agent_train", "search.checkpoint": str(policy)}
+    rows = []
+    for method, words in methods.items():
+        job = job_of({"model": name, **zoo, "device": device, "seed": str(seed), **words}, [])
+        [ended] = list(searched([job]))
+        if ended.row["stopped"] == "interrupted":
+            raise KeyboardInterrupt
+        change = None if ended.found is None else 100 * (ended.found.cost_ms / ended.found.initial_cost_ms - 1)
+        rows.append({"graph": label(name, parameters), "method": method, "change": change, "error": ended.row["error"]})
+        tell(f"  {label(name, parameters)}, {method}: " + (f"{change:.2f} %" if change is not None else str(ended.row["error"])))
+    return rows
