@@ -424,7 +424,7 @@ export class GraphCanvas {
       const half = width[k] / 2;
       if (y[k] > high || y[k] < low || x[k] + half < near || x[k] - half > far) continue;
       const hit = this.found?.has(k);
-      g.globalAlpha = this.found && !hit ? 0.3 : 1;
+      g.globalAlpha = this.found && !hit && k !== this.selected ? 0.3 : 1;
       g.fillStyle = this.fill(k, ink);
       g.strokeStyle = k === this.selected ? ink.accent : hit ? ink.found : ink.line;
       g.lineWidth = k === this.selected || hit || (this.colour === "mark" && mark[k]) ? Math.max(2.5, 1.5 / this.scale) : 1;
