@@ -1,6 +1,6 @@
 // CompareTable: methods on problems; sorted and filtered here, measured and compared by the kernel.
 import { unpack } from "./packed.js";
-import { element, followTheme } from "./theme.js";
+import { element, followTheme, hideStandIn } from "./theme.js";
 
 const [VALUE, TEXT, REST, MARK, IS_BEST, ABOUT] = [0, 1, 2, 3, 4, 5];
 const KINDS = { csv: "text/csv", latex: "application/x-tex", markdown: "text/markdown", html: "text/html" };
@@ -133,10 +133,12 @@ function render({ model, el }) {
   for (const trait of traits) model.on(`change:${trait}`, show);
   model.on("change:picture", picture);
   model.on("msg:custom", told);
+  const reveal = hideStandIn(model);
   const end = followTheme(root, () => {});
   picture();
   return () => {
     end();
+    reveal();
     for (const trait of traits) model.off(`change:${trait}`, show);
     model.off("change:picture", picture);
     model.off("msg:custom", told);

@@ -1,7 +1,7 @@
 // RunView: the curves of runs, what to draw and how smooth, and how each run is.
 import { LineChart, lineColour, shortNumber } from "./line_chart.js";
 import { unpack } from "./packed.js";
-import { element, followTheme, inks } from "./theme.js";
+import { element, followTheme, hideStandIn, inks } from "./theme.js";
 
 function render({ model, el }) {
   const root = element("div", "cgorl cgorl-runs");
@@ -109,6 +109,7 @@ function render({ model, el }) {
   const traits = ["metric", "axis", "smooth", "band", "metrics", "axes"];
   for (const trait of traits) model.on(`change:${trait}`, settings);
   model.on("change:picture", picture);
+  const reveal = hideStandIn(model);
   const end = followTheme(root, () => {
     chart.draw();
     paint();
@@ -117,6 +118,7 @@ function render({ model, el }) {
   picture();
   return () => {
     end();
+    reveal();
     clearTimeout(waits);
     for (const trait of traits) model.off(`change:${trait}`, settings);
     model.off("change:picture", picture);

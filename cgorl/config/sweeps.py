@@ -92,7 +92,7 @@ def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], l
             left.append(text)
             continue
         above, _, inner = key.rpartition(".")
-        known = OmegaConf.select(own, above) if above else own
+        known: Any = OmegaConf.select(own, above) if above else own
         if not isinstance(known, DictConfig) or inner not in known:
             near = difflib.get_close_matches(inner, map(str, known), 1) if isinstance(known, DictConfig) else []
             raise ConfigError(f"there is no key '{key}'" + (f"; did you mean '{above}.{near[0]}'?" if near else ""))
@@ -101,6 +101,7 @@ def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], l
             if isinstance(known[inner], kind) and not isinstance(OmegaConf.create([given])[0], kind):
                 raise ConfigError(f"{key} must be {called}, not {given!r}")
         OmegaConf.update(own, key, given)
-    if Path(own["output"]).exists() and not Path(own["output"]).is_dir():
-        raise ConfigError(f"output must be a folder, and '{own['output']}' is a file")
-    return plain(own), left
+    keys: dict[str, Any] = plain(own)
+    if Path(keys["output"]).exists() and not Path(keys["output"]).is_dir():
+        raise ConfigError(f"output must be a folder, and '{keys['output']}' is a file")
+    return keys, left

@@ -36,8 +36,8 @@ class Measured:
 
     Prices come from the table of this machine, runtime and session `level` in the folders `table` and `shipped`. Kernels
     that are missing there are measured, `seconds` in all or until an interrupt, and then estimated from their nearest kin; a
-    price once given stands. A gain counts only where it is above `doubt` times the noise of the kernels that differ. What an edit changes is
-    exact for the kernel rule, however far a layout travels; caches and memory are left to the gate.
+    price once given stands. A gain counts only where it is above `doubt` times the noise of the kernels that differ. What an
+    edit changes is exact for the kernel rule, however far a layout travels; caches and memory are left to the gate.
     """
 
     table: str

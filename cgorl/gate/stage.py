@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -175,4 +174,5 @@ def _proven(model: Graph, start: Graph, kept: Candidate, found: Found, cost: Cos
 
 def _too_short(runs: Mapping[str, Run], seconds: float) -> str:
     need = 2 * LEAST * sum(r.took_ms + 0.75 * r.made_ms for r in list(runs.values())[:2]) / 1000
-    return f"a run takes {runs[ORIGINAL].took_ms / 1000:.3g} s, so {seconds:g} s tell nothing: gate_seconds={max(1, math.ceil(need * 1.2))} would"
+    enough = max(1, round(1.2 * need))
+    return f"a run takes {runs[ORIGINAL].took_ms / 1000:.3g} s, so {seconds:g} s tell nothing: gate_seconds={enough} would"

@@ -19,7 +19,8 @@ _HEAD = """# Does the agent win?
 Costs are estimates of the price list, not measured times, and the graphs are not proven here. A change is in % of the cost
 before the search; lower is better. Each method that draws runs with several seeds, and every one is told; those that draw
 nothing run once. `IQM` is the interquartile mean, with its bootstrap interval. `evaluations to near` are those until within
-0.1 % of the best cost that any run of this page found (- : never), the fewest and the most over seeds.
+0.1 % of the best cost that any run of this page found (- : never), the fewest and the most over seeds. The whole tier is what
+conf/experiment/ says; the commands tell how much of it was run.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from cgorl.widgets.assets import module
 from cgorl.widgets.widget import Widget, figure
 
 _MOST = 40
-_PAUSE, _LONG_PAUSE, _PATIENCE = 1.0, 5.0, 60
+_PAUSE, _LONG_PAUSE, _PATIENCE, _RENEWED = 1.0, 5.0, 60, 30.0
 
 
 class RunView(Widget):
@@ -133,13 +134,17 @@ class RunView(Widget):
         return set(self._paths) <= set(self._runs) and all(r.log.over for r in self._runs.values())
 
     def _watch(self) -> None:
-        quiet = 0
+        quiet, renewed = 0, time.monotonic()
         while not self._closed.wait(_PAUSE if quiet < _PATIENCE else _LONG_PAUSE):
             try:
                 quiet = 0 if self.read() else quiet + 1
             except RunError:
                 quiet += 1  # the folder is gone; what was read of it stays to be seen
-            if self._over():
+            over = self._over()
+            if over or (not quiet and time.monotonic() - renewed > _RENEWED):
+                renewed = time.monotonic()
+                self.renew()
+            if over:
                 return
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import anywidget
 import traitlets
-from IPython.display import display
+from IPython.display import display, update_display
 
 from cgorl.widgets.assets import text
 
@@ -29,6 +29,7 @@ class Widget(anywidget.AnyWidget):
     """What the picture is called in the page."""
 
     def __init__(self, **traits: Any) -> None:
+        self._displayed = False
         super().__init__(stand_in=uuid.uuid4().hex, **traits)
 
     def static(self) -> str:
@@ -42,7 +43,13 @@ class Widget(anywidget.AnyWidget):
     def _ipython_display_(self) -> None:
         data, about = self._repr_mimebundle_()
         display(data, metadata=about, raw=True)
-        display({"text/plain": repr(self), "text/html": self.picture_html()}, raw=True)
+        display({"text/plain": repr(self), "text/html": self.picture_html()}, raw=True, display_id=self.stand_in)
+        self._displayed = True
+
+    def renew(self) -> None:
+        """Puts the picture as it is now in the place of the one in the notebook; to be called now and then by what changes."""
+        if self._displayed:
+            update_display({"text/plain": repr(self), "text/html": self.picture_html()}, raw=True, display_id=self.stand_in)
 
     def picture_html(self) -> str:
         """`static`, called so that the live view finds it.

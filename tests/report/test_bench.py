@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cgorl import config
-from cgorl.report.bench import engine
+from cgorl.report.bench import engine, env
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bench.py"
 
@@ -43,3 +43,14 @@ def test_a_benchmark_that_cannot_be_is_one_sentence(words: str, said: str, tmp_p
     (tmp_path / "there" / "a.stripped.onnx").touch()
     done = subprocess.run([sys.executable, SCRIPT, *words.split()], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_agent_is_measured_with_the_prices_of_the_configuration() -> None:
+    pytest.importorskip("torch")
+    from cgorl.report.bench import train
+
+    device = config.build(config.load_config("optimize", ["model=none", "device=v100"]).device)
+    assert replace(device, source="", free=tuple(device.free)) == env.DEVICE
+    walked, learnt = env.measure("squeezenet1_1", 0.1), train.measure("squeezenet1_1", 1)
+    assert walked["rate"] > learnt["rate"] > 0 and walked["nodes"] > 50
+    assert learnt["env"] > 0 and learnt["act"] > 0 and learnt["update"] > 0 and learnt["curiosity"] > 0

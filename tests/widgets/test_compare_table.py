@@ -55,7 +55,7 @@ def test_what_is_looked_for_sorted_and_hidden_is_what_leaves(ran: Evaluation, tm
 
 
 def test_without_a_browser_it_is_a_table(ran: Evaluation) -> None:
-    text = CompareTable(ran)._repr_mimebundle_()[0]["text/html"]
+    text = CompareTable(ran).picture_html()
     assert text.count("<tr>") == 3 and "<b>" in text and "not proven" in text
 
 

@@ -71,12 +71,17 @@ def test_a_live_view_is_told_of_lines_and_of_the_end(tmp_path: Path, monkeypatch
     folder = tmp_path / "a"
     grow(folder, 0, 3)
     view = RunView(folder)
+    shown: list[str] = []
+    monkeypatch.setattr("cgorl.widgets.widget.display", lambda data, **_: shown.append(data.get("text/html", "")))
+    monkeypatch.setattr("cgorl.widgets.widget.update_display", lambda data, **_: shown.append(data["text/html"]))
+    view._ipython_display_()
     [watcher] = [t for t in threading.enumerate() if t.name == "RunView"]
     grow(folder, 3, 7)
     (folder / "summary.json").write_text('{"stopped": "all steps trained"}')
     watcher.join(30)
     assert not watcher.is_alive()
     assert [row[4:6] for row in unpacked(view.picture)["rows"]] == [["ended: all steps trained", 10]]
+    assert "all steps trained" in shown[-1] and "all steps trained" not in shown[1]  # what a saved notebook shows
     assert RunView(folder)._over()
 
 
@@ -97,7 +102,7 @@ def test_what_goes_to_a_browser_does_not_grow_with_the_run(tmp_path: Path) -> No
 
 
 def test_without_a_browser_it_shows_a_picture_and_the_runs(sweep: Path) -> None:
-    text = RunView(sweep, live=False, smooth=0.5)._repr_mimebundle_()[0]["text/html"]
+    text = RunView(sweep, live=False, smooth=0.5).picture_html()
     assert "data:image/svg+xml" in text and text.count("<tr>") == 5 and "running" in text
     assert len(text) < 40_000
 
