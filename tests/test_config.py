@@ -249,6 +249,24 @@ def test_usage_names_every_key_and_choice(name: str) -> None:
 
 
 def test_a_package_without_its_clone_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(config, "CONF", tmp_path / "conf")
+    monkeypatch.setattr(config.files, "CONF", tmp_path / "conf")
     with pytest.raises(ConfigError, match="clone of its repository"):
         load_config("optimize", BASE)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "search"),
+    [
+        ([], "Greedy"),
+        (["cost=roofline"], "Greedy"),
+        (["cost=measured"], "Backtracking"),
+        (["cost=measured", "search.alpha=1.1"], "Backtracking"),
+        (["search=beam", "cost=measured"], "Beam"),
+        (["cost=measured", "cost=roofline"], "Greedy"),
+    ],
+)
+def test_measured_prices_bring_the_search_that_chains_need(overrides: list[str], search: str) -> None:
+    cfg = load_config("optimize", ["model=bert", *overrides])
+    assert cfg.search._target_.endswith(search)
+    if search == "Backtracking":
+        assert cfg.search.alpha == (1.1 if "search.alpha=1.1" in overrides else 1.2)

@@ -86,7 +86,7 @@ def test_all_jobs_may_fail(capsys: pytest.CaptureFixture[str]) -> None:
         (("search=greedy",), "'model' must be given"),
         ((*REPVGG, "seconds=abc,3"), "seconds must be a number"),
         ((*REPVGG, "runs=file"), "cannot make the run folder 'file/evaluate/"),
-        (("experiment=landscap",), "there is no experiment=landscap; there is landscape"),
+        (("experiment=landscap",), "there is no experiment=landscap; there is curiosity, landscape"),
         (("experiment=landscape", "best.secs=3"), "no key 'best.secs'"),
         (("experiment=landscape", "model=bert", "output=file", "rules=none", "device=taso", "best.seconds=0", "zoo.layers=1"), "file"),
     ],

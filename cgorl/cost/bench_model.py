@@ -32,8 +32,8 @@ def bench_model(kernel: Kernel, copies: int, held: int = 1, seed: int = 0) -> tu
     """A model that runs `kernel` `copies` times, and what to feed it; to be run in the order of its nodes.
 
     Each copy has weights of its own, so that they are read from memory as in a real model, and reads the same operands.
-    A result is given free once the next copy has run, by a Flatten (`held` of them) that nobody reads. Results that nobody
-    holds make memory-bound kernels too dear, those that are free at once too cheap.
+    Each result is given free once the next copy has run, by a Flatten (`held` of them) that nobody reads. Results that
+    nobody holds make memory-bound kernels too dear, those that are free at once too cheap.
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
@@ -42,7 +42,7 @@ def bench_model(kernel: Kernel, copies: int, held: int = 1, seed: int = 0) -> tu
         if s is not None and not s.fixed:
             feeds[f"x{k}"] = _array(kernel, k, s, rng)
             inputs.append(helper.make_tensor_value_info(f"x{k}", s.dtype, s.shape))
-    chain, last = chained(kernel), ""
+    chain, last, late = chained(kernel), "", list[str]()
     for n in range(copies):
         names = []
         for k, s in enumerate(kernel.inputs):
@@ -55,9 +55,10 @@ def bench_model(kernel: Kernel, copies: int, held: int = 1, seed: int = 0) -> tu
                 names.append(last if chain and k == 0 and n else f"x{k}")
         results = [f"y{n}_{p}" if s is not None else "" for p, s in enumerate(kernel.outputs)]
         nodes.append(_node(kernel, names, results))
-        if last and not chain:
-            nodes += [helper.make_node("Flatten", [last], [f"f{n}_{h}"], axis=0) for h in range(held)]
-        last = next(r for r in results if r)
+        if not chain:
+            nodes += [helper.make_node("Flatten", [r], [f"f{n}_{p}_{h}"], axis=0) for p, r in enumerate(late) for h in range(held)]
+        late = [r for r in results if r]
+        last = late[0]
     out = next(s for s in kernel.outputs if s is not None)
     graph = helper.make_graph(nodes, "bench", inputs, [helper.make_tensor_value_info(last, out.dtype, None)], weights)
     domains = [("", _opset(kernel)), (FUSED, 1), (BLOCKED, 1)]
@@ -69,6 +70,11 @@ def bench_model(kernel: Kernel, copies: int, held: int = 1, seed: int = 0) -> tu
 def weight_bytes(kernel: Kernel) -> int:
     """Bytes of the constants that each copy brings along."""
     return sum(math.ceil(s.elements * element_bits(s.dtype) / 8) for s in kernel.inputs if s is not None and s.fixed)
+
+
+def flattens(kernel: Kernel) -> int:
+    """How many Flattens stand between two copies, if each result is held by one."""
+    return 0 if chained(kernel) else sum(s is not None for s in kernel.outputs)
 
 
 def chained(kernel: Kernel) -> bool:

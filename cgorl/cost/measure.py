@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgorl.cost.anchor import Anchor, Runner, anchor, flatten_ns, interruptions, least_interrupted
-from cgorl.cost.bench_model import chained, weight_bytes
+from cgorl.cost.bench_model import flattens, weight_bytes
 from cgorl.cost.kernels.kernel import Kernel
 from cgorl.cost.store import PACE, Entry, Store
 
@@ -164,7 +164,7 @@ class _Bench:
         quiet = least_interrupted(self.counts, LEAST)
         many, few = (np.quantile(np.array(samples)[quiet], 0.25) for samples in (self.many, self.few))
         ns = float(many - few) / self.more
-        ms = max(ns - (0.0 if chained(self.kernel) else flatten_ns()), 100.0) / 1e6
+        ms = max(ns - flattens(self.kernel) * flatten_ns(), 100.0) / 1e6
         return Entry(ms, noise(ms), len(self.many), round(self._pace_ms(), 6))
 
     def _pace_ms(self) -> float:

@@ -157,7 +157,7 @@ class Measured:
         total, same = sum(theirs.values()), sum((ours & theirs).values())
         if ours == theirs:
             return f"the kernels are those of the runtime, all {total}"
-        return f"{same} of the runtime's {total} kernels are foretold; the others are priced operator by operator"
+        return f"{same} of the runtime's {total} kernels are foretold; the others are priced as the rule makes them"
 
     def _table(self, graph: Graph) -> Table:
         found = self._tables.get(id(graph))

@@ -44,8 +44,10 @@ class Store:
 
     An entry is one line, appended under a lock and flushed: processes that write at the same time do not mix, a killed one
     leaves at most one torn line, which readers pass over. Of two entries for one kernel the later counts. Entries from a
-    slow phase of the machine, by the pace of the others, are passed over like torn ones. Files that are shipped are read,
-    and never written.
+    slow phase of the machine, by the pace of the others, are passed over like torn ones.
+
+    Tables that are shipped are read and never written. One of the same target holds as long as this machine is found to run
+    at its pace; else, and for other targets, it serves estimates.
     """
 
     def __init__(self, folder: str | Path, target: Target, shipped: str | Path | None = None) -> None:
@@ -54,32 +56,35 @@ class Store:
         self._shipped = Path(shipped) if shipped is not None else None
         self._read_to = 0
         self._pace: float | None = None
-        self._all: dict[str, Entry] = {}
+        self._own: dict[str, Entry] = {}
+        self._given: dict[str, Entry] = {}
         if self._shipped is not None and (path := self._shipped / target.file_name).is_file():
-            self._all.update(_entries(_lines(path, 0, _head(target))[0]))
+            self._given.update(_entries(_lines(path, 0, _head(target))[0]))
         self.refresh()
 
     @property
     def pace_ms(self) -> float:
         """What the anchor took when the table's prices were measured: a quarter of them are below; 0 while there are too few."""
         if self._pace is None:
-            paces = [e.pace_ms for e in self._all.values() if e.pace_ms > 0]
-            self._pace = float(np.quantile(paces, 0.25)) if len(paces) >= _ENOUGH else 0.0
+            self._pace = _pace(self._own)
         return self._pace
 
     def __len__(self) -> int:
         """How many entries were read or added, those that do not hold among them."""
-        return len(self._all)
+        return len(self._own) + len(self._given)
 
     @property
     def entries(self) -> dict[str, Entry]:
         """The prices that hold, by key."""
-        limit = PACE * self.pace_ms or float("inf")
-        return {key: e for key, e in self._all.items() if e.pace_ms <= limit}
+        return {key: e for key in (*self._given, *self._own) if (e := self.get(key)) is not None}
+
+    @property
+    def foreign(self) -> dict[str, Entry]:
+        """The prices of other targets, or of another pace, that were shipped: no prices here, but what an estimate may go by."""
+        return self._elsewhere if self._fits() else self._elsewhere | self._given
 
     @cached_property
-    def foreign(self) -> dict[str, Entry]:
-        """The prices of other targets that were shipped: no prices here, but what an estimate may go by."""
+    def _elsewhere(self) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
         paths = sorted(self._shipped.glob("*.jsonl")) if self._shipped is not None else []
         for path in paths:
@@ -87,23 +92,32 @@ class Store:
                 found.update(_entries(_lines(path, 0, None)[0]))
         return found
 
+    @cached_property
+    def _given_pace(self) -> float:
+        return _pace(self._given)
+
+    def _fits(self) -> bool:
+        """Whether the shipped table is of this machine's pace, as far as that is known."""
+        ours, theirs = self.pace_ms, self._given_pace
+        return ours == 0 or theirs == 0 or 1 / PACE <= ours / theirs <= PACE
+
     def get(self, key: str) -> Entry | None:
         """The price of the kernel with this key, if it has been measured."""
-        found = self._all.get(key)
-        if found is None or (found.pace_ms > 0 and 0 < PACE * self.pace_ms < found.pace_ms):
-            return None
-        return found
+        found = self._own.get(key)
+        if found is not None and (found.pace_ms == 0 or self.pace_ms == 0 or found.pace_ms <= PACE * self.pace_ms):
+            return found
+        return self._given.get(key) if self._fits() else None
 
     def refresh(self) -> None:
         """Reads what other processes have added. Raises CostError for a table of another target."""
         if self.path.is_file() and self.path.stat().st_size > self._read_to:
             lines, self._read_to = _lines(self.path, self._read_to, _head(self.target))
-            self._all.update(_entries(lines))
+            self._own.update(_entries(lines))
             self._pace = None
 
     def add(self, key: str, entry: Entry) -> None:
         """Keeps a price, at once also in the file. Raises CostError where that cannot be written."""
-        self._all[key], self._pace = entry, None
+        self._own[key], self._pace = entry, None
         head, line = _head(self.target), json.dumps({"kernel": json.loads(key), **entry._asdict()}, separators=(",", ":"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +131,11 @@ class Store:
                 f.write(line.encode() + b"\n")
         except OSError as e:
             raise CostError(f"cannot write the table '{self.path}': {e.strerror or e}") from None
+
+
+def _pace(entries: Mapping[str, Entry]) -> float:
+    paces = [e.pace_ms for e in entries.values() if e.pace_ms > 0]
+    return float(np.quantile(paces, 0.25)) if len(paces) >= _ENOUGH else 0.0
 
 
 def _head(target: Target) -> bytes:

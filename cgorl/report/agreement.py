@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from cgorl.report.figures import COLOURS, GREY, plain
 
@@ -29,8 +30,9 @@ def agreement(
         plain(plot)
         if panel == "models":
             _points(plot, [(a, b) for _, a, b in models], "models, ms")
-            for label, a, b in models:
-                plot.annotate(label, (a, b), (4, -8), textcoords="offset points", fontsize=6, color=GREY)
+            for k, (label, a, b) in enumerate(sorted(models, key=lambda m: m[1])):  # under the line and over it in turn
+                at, side = ((5, -7), "left") if k % 2 == 0 else ((-5, 3), "right")
+                plot.annotate(label, (a, b), at, textcoords="offset points", fontsize=6, color=GREY, ha=side)
         elif panel == "pairs":
             _points(plot, pairs, "substitutions, time before over after")
             plot.axhline(1.0, color=GREY, lw=0.8)
@@ -43,10 +45,15 @@ def agreement(
 
 def _points(plot: Axes, points: Sequence[tuple[float, float]], title: str) -> None:
     both = [v for p in points for v in p if v > 0]
-    low, high = 0.9 * min(both), 1.1 * max(both)
-    if high > 4 * low:
+    wide = max(both) > 4 * min(both)
+    low, high = min(both) / (1.7 if wide else 1.05), max(both) * (1.7 if wide else 1.05)
+    if wide:
         plot.set_xscale("log")
         plot.set_yscale("log")
+        for axis in (plot.xaxis, plot.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+            axis.set_minor_formatter(NullFormatter())
     plot.plot([low, high], [low, high], "-", color=GREY, lw=0.8)
     plot.plot(*zip(*points, strict=True), "o", ms=4, color=COLOURS[0], alpha=0.8)
     plot.set_xlim(low, high)

@@ -10,12 +10,15 @@ from pathlib import Path
 
 
 def provenance() -> dict[str, str]:
-    """The commit of the code ("+" behind it where files differ), the machine in words, and the date."""
+    """The commit of the code ("+" behind it where files other than results differ), the machine in words, and the date."""
     return {"commit": _commit(), "machine": _machine(), "date": time.strftime("%Y-%m-%d")}
 
 
 def _commit() -> str:
-    found = [_git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")]
+    found = [
+        _git("rev-parse", "--short", "HEAD"),
+        _git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)data/results"),
+    ]
     return (found[0] or "unknown") + ("+" if found[1] else "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cgorl.rules.vocabulary import axes, broadcasts, heads, lookup, numbers, taso, types, widths, windows
+from cgorl.rules.vocabulary import axes, broadcasts, heads, lookup, numbers, rows, taso, types, widths, windows
 
 _ALL: tuple[Callable[..., None], ...] = (
     types.constant,
@@ -70,7 +70,7 @@ _ALL: tuple[Callable[..., None], ...] = (
     lookup.counting,
     lookup.single_last,
     lookup.no_longer,
-    lookup.rows_only,
+    rows.rows_only,
     numbers.number,
     numbers.near,
     numbers.not_above,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cgorl.rules.vocabulary import attributes, heads, kernels, lookup, scales, stacks, widths
+from cgorl.rules.vocabulary import attributes, heads, kernels, lookup, rows, scales, stacks, widths
 
 _ALL: tuple[Callable[..., Any], ...] = (
     attributes.result,
@@ -69,7 +69,11 @@ _ALL: tuple[Callable[..., Any], ...] = (
     heads.shape_behind,
     lookup.last_axis,
     lookup.framed,
-    lookup.row,
+    rows.ones_for,
+    rows.groups_of_rows,
+    rows.rows_of_group,
+    rows.grouped_rows,
+    rows.summed_groups,
     stacks.stacked_bias,
     stacks.stacked_rows,
     stacks.parts,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.inference import Inference, Scorer, View
+from cgorl.search.inference import Inference, Scorer, View, with_gains
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 
 if TYPE_CHECKING:
@@ -51,11 +51,18 @@ def positive(name: str, value: object) -> None:
         raise SearchError(f"{name} must be a number above 0, not {value!r}")
 
 
+def not_below_0(name: str, value: object) -> None:
+    """Raises SearchError for what is no number of at least 0."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+        raise SearchError(f"{name} must be a number of at least 0, not {value!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A trained policy, by its file (scripts/train.py writes one; None: the one in data/agents/), made use of as `Inference` says.
 
-    Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even.
+    Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even;
+    `gain` is what a saving counts besides what it thinks (see `with_gains`): on graphs unlike those it knows, it is then led by both.
     """
 
     checkpoint: str | None = None
@@ -64,11 +71,13 @@ class Agent:
     width: int = 8
     horizon: int | None = None
     temperature: float = 1.0
+    gain: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Raises SearchError."""
         positive("temperature", self.temperature)
+        not_below_0("gain", self.gain)
         Inference.of(self)
 
     def __call__(
@@ -87,6 +96,21 @@ class Agent:
 
         no_checkpoint(checkpoint, "agent")
         policy, changes = files.policy(self.checkpoint or GENERAL, rules)
-        if changes:
-            warnings.warn("; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else ""), stacklevel=2)
-        return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), scorer(policy, self.temperature))
+        if told := [c for c in changes if "was not there" not in c]:
+            warnings.warn(_few(told), stacklevel=2)
+        new = {r.name for r in rules} - policy.rules.known.keys()
+        score, met = with_gains(scorer(policy, self.temperature), self.gain), set[str]()
+
+        def heeding(views: Sequence[View]) -> list[Sequence[float]]:
+            """Tells of new rules once, where the first graph has matches of them."""
+            if not met:
+                met.update(m.rule.name for m in views[0].matches)
+                if strange := sorted(met & new):
+                    warnings.warn(_few([f"rule '{name}' was not there in training" for name in strange]), stacklevel=2)
+            return score(views)
+
+        return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), heeding if new else score)
+
+
+def _few(told: Sequence[str]) -> str:
+    return "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")

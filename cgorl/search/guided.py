@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.agent import no_checkpoint, positive, scorer
-from cgorl.search.inference import Inference, Scorer, View
+from cgorl.search.agent import no_checkpoint, not_below_0, positive, scorer
+from cgorl.search.inference import Inference, Scorer, View, log_softmax, with_gains
 from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 
 POLICIES = ("gain", "untrained")
@@ -21,7 +20,7 @@ POLICIES = ("gain", "untrained")
 class Guided:
     """Led by `policy`: `gain`, a softmax over gains in percent of the first cost by `temperature`, or `untrained`.
 
-    To stop counts as gaining nothing.
+    To stop counts as gaining nothing. `gain` is what gains count besides an untrained network, as of `Agent`.
     """
 
     policy: str = "gain"
@@ -30,6 +29,7 @@ class Guided:
     width: int = 8
     horizon: int | None = None
     temperature: float = 0.1
+    gain: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -37,6 +37,7 @@ class Guided:
         if self.policy not in POLICIES:
             raise SearchError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         positive("temperature", self.temperature)
+        not_below_0("gain", self.gain)
         Inference.of(self)
 
     def __call__(
@@ -50,18 +51,12 @@ class Guided:
     ) -> SearchResult:
         """Runs the search; see `Searcher`. Raises SearchError."""
         no_checkpoint(checkpoint, "guided")
-        score = self._by_gain if self.policy == "gain" else _untrained(rules, self.seed)
+        score = self._by_gain if self.policy == "gain" else with_gains(_untrained(rules, self.seed), self.gain)
         return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), score)
 
     def _by_gain(self, views: Sequence[View]) -> list[Sequence[float]]:
-        found: list[Sequence[float]] = []
-        for v in views:
-            percent = v.table.scale / self.temperature
-            score = [v.state.gain(m) * percent for m in v.matches] + [0.0]
-            top = max(score)
-            total = top + math.log(sum(math.exp(s - top) for s in score))
-            found.append([s - total for s in score])
-        return found
+        percents = [v.table.scale / self.temperature for v in views]
+        return [log_softmax([*(v.state.gain(m) * p for m in v.matches), 0.0]) for v, p in zip(views, percents, strict=True)]
 
 
 def _untrained(rules: RuleSet, seed: int) -> Scorer:

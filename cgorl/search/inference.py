@@ -152,6 +152,28 @@ def reach(start: State) -> int:
     return max(LEAST_HORIZON, STRETCH * count)
 
 
+def with_gains(score: Scorer, weight: float) -> Scorer:
+    """What `score` thinks, with `weight` nats more for each tenth of a percent that a match saves of the first cost, for 0.3 at most."""
+    if weight == 0:
+        return score
+
+    def both(views: Sequence[View]) -> list[Sequence[float]]:
+        found: list[Sequence[float]] = []
+        for v, logp in zip(views, score(views), strict=True):
+            tenths = [v.state.gain(m) * v.table.scale * 10 for m in v.matches]
+            found.append(log_softmax([*(c + weight * max(-3.0, min(3.0, t)) for c, t in zip(logp, tenths, strict=False)), logp[-1]]))
+        return found
+
+    return both
+
+
+def log_softmax(scores: Sequence[float]) -> list[float]:
+    """The logarithms of the softmax."""
+    top = max(scores)
+    total = top + math.log(sum([math.exp(s - top) for s in scores]))
+    return [s - total for s in scores]
+
+
 class _Walk:
     """Views of the states of one search, those walked of late remembered with what the policy thinks of them."""
 

@@ -49,7 +49,8 @@ def variant(label: str) -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("label", "steps"), [("resnet18", 4), ("squeezenet1_1-taso", 3), ("bert-taso", 3), ("nasnet_a-export", 1), ("repvgg_a0", 2)]
+    ("label", "steps"),
+    [("resnet18", 4), ("squeezenet1_1-taso", 3), ("bert-taso", 3), ("nasnet_a-export", 1), ("repvgg_a0", 2), ("yolo_csp", 2)],
 )
 def test_on_a_random_walk_gains_are_differences_of_totals_and_inherited_prices_are_fresh_ones(label: str, steps: int) -> None:
     cost, rng, meter = made(), random.Random(label), Meter(Budget(), None)
@@ -172,4 +173,4 @@ def test_a_graph_on_which_the_rule_is_off_is_told(tmp_path: Path) -> None:
     cost = empty(tmp_path)
     assert "all 2" in cost.notes(graph(RELUS.format(n=64)))[1]
     g = graph("agraph (float[1,4,8] x) => (float[1,4,8] y){ k = Neg(x) a = Transpose<perm=[0,2,1]>(k) y = Transpose<perm=[0,2,1]>(a) }")
-    assert "are foretold; the others are priced operator by operator" in cost.notes(g)[1]
+    assert "are foretold; the others are priced as the rule makes them" in cost.notes(g)[1]

@@ -87,6 +87,22 @@ def test_a_shipped_table_is_read_and_never_written(tmp_path: Path) -> None:
     assert (tmp_path / "shipped" / TARGET.file_name).read_bytes() == before
 
 
+def test_a_shipped_table_of_another_pace_serves_estimates_only(tmp_path: Path) -> None:
+    shipped = Store(tmp_path / "shipped", TARGET)
+    for n in range(10):
+        shipped.add(key(n), Entry(1.0, 0.01, 30, 0.010))
+    store = Store(tmp_path / "own", TARGET, tmp_path / "shipped")
+    assert store.get(key(1)) == Entry(1.0, 0.01, 30, 0.010)  # nothing is known of this machine yet
+    for n in range(20, 30):
+        store.add(key(n), Entry(1.0, 0.01, 30, 0.0101))
+    assert store.get(key(1)) is not None  # the same pace
+    for n in range(20, 30):
+        store.add(key(n), Entry(2.0, 0.01, 30, 0.020))
+    assert store.get(key(1)) is None
+    assert store.pace_ms == pytest.approx(0.020)  # what was shipped does not make this machine's own prices look slow
+    assert (set(store.entries), key(1) in store.foreign) == ({key(n) for n in range(20, 30)}, True)
+
+
 _WRITER = """
 import sys
 from cgorl.cost.store import Entry, Store
@@ -109,3 +125,19 @@ def test_this_machine_has_a_target_for_each_level_that_there_is_a_rule_for() -> 
     assert here("all").digest != here("extended").digest
     with pytest.raises(CostError, match="basic"):
         here("basic")
+
+
+SHIPPED = sorted((Path(__file__).parents[2] / "data" / "costs").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.name)
+def test_shipped_tables_are_whole(path: Path, tmp_path: Path) -> None:
+    target = Target(**json.loads(path.read_text().splitlines()[0])["target"])
+    assert path.name == target.file_name
+    store = Store(tmp_path, target, path.parent)
+    assert len(store.entries) >= 0.9 * (len(path.read_text().splitlines()) - 1)
+    assert all(Kernel.of_key(k).key == k and e.ms > 0 for k, e in store.entries.items())
+
+
+def test_tables_are_shipped() -> None:
+    assert SHIPPED

@@ -20,6 +20,9 @@ from tests.texts import model
 
 TEXT = "agraph (float[n,64] x) => (float[n,64] y) { a = Neg(x) b = Neg(a) c = Exp(b) y = Abs(c) }"
 WRONG = "import onnx; m = onnx.load(sys.argv[1]); m.graph.node[2].op_type = 'Tanh'; onnx.save(m, sys.argv[2])"
+OTHERWISE = (
+    "import onnx; m = onnx.load(sys.argv[1]); m.graph.output[0].type.tensor_type.shape.dim[0].dim_param = 'k'; onnx.save(m, sys.argv[2])"
+)
 FAKES = {
     "copies": Peer("onnx", "import shutil; shutil.copy(sys.argv[1], sys.argv[2])"),
     "aborts": Peer("onnx", "import os; os.abort()"),
@@ -27,6 +30,7 @@ FAKES = {
     "hangs": Peer("onnx", "import time; time.sleep(60)"),
     "writes nonsense": Peer("onnx", "open(sys.argv[2], 'w').write('hello')"),
     "is wrong": Peer("onnx", WRONG),
+    "says it otherwise": Peer("onnx", OTHERWISE),
     "is not there": Peer("a_package_that_there_is_not", ""),
 }
 
@@ -57,8 +61,9 @@ def test_every_way_to_fail_is_a_row(
     [folder] = (tmp_path / "runs" / "bench").iterdir()
     rows = {r["tool"]: r for r in csv.DictReader((folder / "peers.csv").open())}
     assert list(rows) == ["original", *FAKES, "cgorl", "OpenVINO"]
-    assert {t for t, r in rows.items() if r["times_as_fast"]} == {"original", "copies", "is wrong", "cgorl"}
+    assert {t for t, r in rows.items() if r["times_as_fast"]} == {"original", "copies", "is wrong", "says it otherwise", "cgorl"}
     assert rows["copies"]["agrees"] == rows["cgorl"]["agrees"] == "True" and rows["is wrong"]["agrees"] == "False"
+    assert rows["says it otherwise"]["agrees"] == "True" and rows["says it otherwise"]["interface"] == "output 'y' has another type"
     assert (rows["original"]["nodes"], rows["cgorl"]["nodes"], rows["cgorl"]["optimize_s"]) == ("4", "2", "1.5")
     assert float(rows["cgorl"]["low"]) <= float(rows["cgorl"]["times_as_fast"]) <= float(rows["cgorl"]["high"])
     why = {t: r["why"] for t, r in rows.items()}
@@ -115,6 +120,24 @@ def test_a_process_apart_is_ended_with_all_that_it_started(tmp_path: Path) -> No
     assert ended.why == "not done after 0.7 s"
     time.sleep(1.2)
     assert not late.exists()
+
+
+def test_the_tool_is_run_as_a_whole_and_its_summary_read(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+
+    def stub(command: Sequence[str], timeout: float) -> Ended:
+        ran.append(list(command))
+        folder = tmp_path / "runs" / "optimize" / "x"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "summary.json").write_text('{"status": "optimized"}')
+        return Ended("", 2.0, "exit code 4" if len(ran) > 1 else "")
+
+    monkeypatch.setattr(files, "apart", stub)
+    words = (file, tmp_path / "o.onnx", {"n": 3}, ["search=greedy", "cost=roofline"], tmp_path / "runs", 9.0)
+    assert files.tool(*words) == (Ended("", 2.0), {"status": "optimized"})
+    assert ran[0][1].endswith("scripts/optimize.py") and Path(ran[0][1]).is_file()
+    assert ran[0][-4:] == ["cost=measured", "dims.n=3", "search=greedy", "cost=roofline"]  # the last word on a key counts
+    assert "a proof failed" in files.tool(*words)[0].why
 
 
 # ---------------------------------------------------------------- words

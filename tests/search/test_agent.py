@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from cgorl.search import trace
 from cgorl.search.agent import Agent
 from cgorl.search.agent_train import AgentTrain
 from cgorl.search.guided import Guided
-from cgorl.search.inference import PATIENCE, Inference
+from cgorl.search.inference import PATIENCE, Inference, log_softmax, with_gains
 from cgorl.search.searcher import Budget, Meter, Progress, SearchError
 from tests.agent.toy import RULES as TOY
 from tests.agent.toy import Prices, chain, start
@@ -110,10 +112,39 @@ def test_training_on_the_given_graph_passes_a_barrier() -> None:
     assert found.cost_ms < found.initial_cost_ms and found.stopped == "all steps trained"
 
 
-def test_rules_that_are_new_or_changed_are_named_in_a_warning(trained: Path) -> None:
+def test_rules_that_are_new_or_changed_are_named_in_a_warning(trained: Path, tmp_path: Path) -> None:
     more = RuleSet((*RULES.rules, *TOY.rules))
-    with pytest.warns(UserWarning, match="rule 'up' was not there in training.*and 1 more"):
-        Agent(str(trained), mode="greedy")(small("repvgg_a0"), more, cost(), Budget(expansions=3))
+    search = Agent(str(trained), mode="greedy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search(small("repvgg_a0"), more, cost(), Budget(expansions=3))  # new rules that match nowhere are not worth a word
+    with pytest.warns(UserWarning, match="rule 'that-way' was not there in training; rule 'this-way' was not there"):
+        search(chain("Sin Cos Tanh"), more, Prices(), Budget(expansions=3))
+    told = torch.load(trained, weights_only=True)
+    name = RULES.rules[3].name
+    torch.save({**told, "rules": {**told["rules"], name: "0" * 16}}, tmp_path / "changed.pt")
+    with pytest.warns(UserWarning, match=f"rule '{name}' is not as it was in training"):
+        Agent(str(tmp_path / "changed.pt"), mode="greedy")(small("repvgg_a0"), RULES, cost(), Budget(expansions=3))
+
+
+def test_gains_count_besides_the_policy() -> None:
+    def flat(views: Any) -> list[Any]:
+        return [log_softmax([0.0] * (len(v.matches) + 1)) for v in views]
+
+    assert with_gains(flat, 0) is flat
+    seen: list[Any] = []
+
+    def noting(views: Any) -> list[Any]:
+        seen.extend(views)
+        return with_gains(flat, 2.0)(views)
+
+    Inference("greedy").search(small("inception_v3"), RULES, cost(), Meter(Budget(expansions=2), None), noting)
+    [chances] = with_gains(flat, 2.0)(seen[:1])
+    gains = [seen[0].state.gain(m) * seen[0].table.scale for m in seen[0].matches]
+    apart = [c - chances[-1] for c in chances[:-1]]  # stopping gains nothing; three tenths of a percent count at most
+    assert apart == pytest.approx([2.0 * max(-3.0, min(3.0, 10 * g)) for g in gains]) and max(gains) > 0.3
+    assert sum(math.exp(c) for c in chances) == pytest.approx(1)
+    assert sum(math.exp(x) for x in log_softmax([1.0, -500.0, 800.0])) == pytest.approx(1)
 
 
 def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
@@ -136,6 +167,7 @@ def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
         (lambda: Agent(samples=0), "samples must be"),
         (lambda: Agent(horizon=0), "horizon must be"),
         (lambda: Agent(temperature=0), "temperature must be"),
+        (lambda: Agent(gain=-1), "gain must be"),
         (lambda: Guided(policy="luck"), "policy must be one of gain, untrained"),
         (lambda: AgentTrain(curiosity="rnd"), "curiosity must be one of"),
         (lambda: AgentTrain(steps=-1), "steps must be"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -46,6 +47,17 @@ def test_what_is_sent_is_small_and_sent_once() -> None:
     assert [list(s) for s in sent] == [["colour"], ["height"]]
     shown.folded = True
     assert [set(s) for s in sent[2:]] == [{"folded"}, {"picture"}]
+
+
+def test_the_picture_is_coloured_as_the_view_is() -> None:
+    def svg(text: str) -> str:
+        return base64.b64decode(text.partition("base64,")[2].partition('"')[0]).decode()
+
+    shown = view()
+    assert ">convolution<" in svg(shown.picture_html())
+    shown.colour = "cost"
+    assert ">up to 5 %<" in svg(shown.picture_html())
+    assert ">convolution<" not in svg(shown.picture_html())
 
 
 def recorded(widget: GraphView) -> list[dict[str, Any]]:

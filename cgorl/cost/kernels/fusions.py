@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cgorl.cost.kernels.look import Look
+from cgorl.cost.kernels.look import FLOAT, Look
 from cgorl.ir.node import Node, Value
 
 
@@ -133,6 +133,37 @@ def skip(look: Look, i: int, node: Node) -> int | None:
     if any(look.constant(v) or v is None or not look.declared(v) for v in added.inputs):
         return None
     return first.node
+
+
+# ---------------------------------------------------------------- slices
+def focus(look: Look, concat: int) -> tuple[Value, tuple[int, ...]] | None:
+    """What a Concat of its every second row and column is made of, and the order of the four, as SpaceToDepth numbers them; or None."""
+    node = look.at(concat)
+    if node.op != "Concat" or node.attrs.get("axis") not in (1, -3) or len(node.inputs) != 4:
+        return None
+    sources, order = set(), []
+    for v in node.inputs:
+        if v is None or look.sole(v) != concat or (corner := _corner(look, look.at(v.node))) is None:
+            return None
+        sources.add(look.at(v.node).inputs[0])
+        order.append(corner)
+    source = sources.pop() if len(sources) == 1 else None
+    return (source, tuple(order)) if source is not None and sorted(order) == [0, 1, 2, 3] else None
+
+
+def _corner(look: Look, node: Node) -> int | None:
+    """Which of four a Slice takes: 2 for odd rows and 1 for odd columns; None if it takes anything else."""
+    if node.op != "Slice" or len(node.inputs) != 5:
+        return None
+    shape, held = look.shape(node.inputs[0]), [look.contents(v) for v in node.inputs[1:]]
+    if shape is None or len(shape) != 4 or shape[2] % 2 or shape[3] % 2 or look.type(node.inputs[0]).dtype != FLOAT:  # type: ignore[union-attr]
+        return None
+    told = [tuple(int(n) for n in t.array().reshape(-1)) for t in held if t is not None]
+    if len(told) != 4 or told[2:] != [(2, 3), (2, 2)] or not set(told[0]) <= {0, 1}:
+        return None
+    if told[1][0] < shape[2] or told[1][1] < shape[3]:
+        return None
+    return 2 * told[0][0] + told[0][1]
 
 
 # ---------------------------------------------------------------- reshapes

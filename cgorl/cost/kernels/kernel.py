@@ -35,7 +35,7 @@ _ONES, _ZEROS = frozenset({"dilations", "strides"}), frozenset({"pads", "output_
 _TELLING = frozenset({"Resize", "Upsample", "Clip", "Pow", "Range", "OneHot", "Pad", "Tile", "NonMaxSuppression"})
 """Operators whose small floating-point operands decide what there is to do."""
 
-_HELD = 64
+HELD = 64
 """As many numbers of a constant operand belong to the key."""
 
 
@@ -119,7 +119,7 @@ def _plain(value: AttrValue) -> Any:
         return "opaque " + value.digest.hex()
     if isinstance(value, Tensor):
         array = value.array()
-        return ("tensor", value.dtype, tuple(value.shape), tuple(array.reshape(-1).tolist()) if array.size <= _HELD else value.digest.hex())
+        return ("tensor", value.dtype, tuple(value.shape), tuple(array.reshape(-1).tolist()) if array.size <= HELD else value.digest.hex())
     if isinstance(value, float):
         return float(np.float32(value))
     return tuple(_plain(v) for v in value) if isinstance(value, tuple) else value
@@ -133,7 +133,7 @@ def slot(kind: TensorType | None, fixed: bool = False, contents: Tensor | None =
     holds = None
     telling = kind.dtype in (onnx.TensorProto.INT64, onnx.TensorProto.INT32) or op in _TELLING
     telling = telling and op != "Reshape"  # the result says it
-    if contents is not None and telling and math.prod(shape) <= _HELD and kind.dtype != onnx.TensorProto.STRING:
+    if contents is not None and telling and math.prod(shape) <= HELD and kind.dtype != onnx.TensorProto.STRING:
         holds = tuple(contents.array().reshape(-1).tolist())
     return Slot(kind.dtype, shape, fixed, holds)
 

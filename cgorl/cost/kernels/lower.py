@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import onnx
+
 from cgorl.cost.kernels import fusions, gelu
 from cgorl.cost.kernels.convs import conv, mean
-from cgorl.cost.kernels.kernel import BLOCKED, FUSED, Kernel, float_slot, plain_attrs, slot
+from cgorl.cost.kernels.kernel import BLOCKED, FUSED, HELD, Kernel, Slot, float_slot, plain_attrs, slot
 from cgorl.cost.kernels.made import padded, reshape, shape_of, simple, slot_of
 from cgorl.cost.kernels.products import product
 from cgorl.cost.kernels.spots import AFFINE, Spots
@@ -61,6 +63,8 @@ def _own(spots: Spots, i: int, node: Node, blocked: bool) -> tuple[Kernel, ...]:
         return (simple(spots, "SkipLayerNormalization", FUSED, attrs, operands, last, 1),)
     if blocked:
         return _follower(spots, i, node)
+    if (parts := fusions.focus(spots, i)) is not None:
+        return _focus(spots, i, *parts)
     if node.op == "AveragePool" and not node.domain:
         return mean(spots, i, node, False)
     return (_default(spots, i, node),)
@@ -71,6 +75,16 @@ def _gelu(spots: Spots, last: int, name: str, x: Value) -> Kernel:
     if pair is not None:  # the sum with a bias goes with it
         name = "BiasGelu" if name == "Gelu" else name
     return simple(spots, name, FUSED, (), pair or (x,), Value(last), 1)
+
+
+def _focus(spots: Spots, i: int, x: Value, order: tuple[int, ...]) -> tuple[Kernel, ...]:
+    found = simple(spots, "SpaceToDepth", "", (("blocksize", 2),), (x,), Value(i), spots.view.opset)
+    if order == (0, 1, 2, 3):
+        return (found,)
+    channels = shape_of(spots, x)[1]
+    places = tuple(channels * k + c for k in order for c in range(channels))
+    at = Slot(onnx.TensorProto.INT64, (len(places),), True, places if len(places) <= HELD else None)
+    return found, Kernel("Gather", "", (("axis", 1),), (found.outputs[0], at), found.outputs, spots.view.opset)
 
 
 def _members(spots: Spots, head: int) -> tuple[list[int], Value]:

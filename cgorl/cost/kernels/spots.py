@@ -25,6 +25,9 @@ BLOCKED_ACTIVATIONS = frozenset({"Relu", "Sigmoid", "Tanh"})
 ACTIVATIONS = BLOCKED_ACTIVATIONS | {"LeakyRelu", "HardSigmoid", "Clip"}
 GEMM_ACTIVATIONS = BLOCKED_ACTIVATIONS | {"LeakyRelu", "Elu", "HardSigmoid", "Selu", "Softplus", "Softsign", "ThresholdedRelu"}
 POOLS = frozenset({"MaxPool", "AveragePool"})
+_NARROW = 8
+"""Channels up to which the runtime was seen to tell that operands of unnamed dims are of one shape, with blocks of 8 and of 16."""
+
 _LATER = ACTIVATIONS | GEMM_ACTIVATIONS | {"Add", "Mul", "Div", "BatchNormalization"}
 GLOBAL_POOLS = frozenset({"GlobalMaxPool", "GlobalAveragePool"})
 
@@ -101,6 +104,8 @@ class Spots(Look):
             return self.takes_blocks(user, Value(i)), user, CLOSED
         if op == "Reshape" and (head := fusions.reshaped_again(self, i)) is not None:
             return False, head, CLOSED
+        if op == "Slice" and (user := self.sole(Value(i))) is not None and fusions.focus(self, user) is not None:
+            return False, user, CLOSED
         if op == "MatMul":
             return False, i, PRODUCT
         if op == "Gemm":
@@ -198,7 +203,7 @@ class Spots(Look):
     def must_cut(self, node: Node) -> bool:
         """Whether the runtime cannot see of which shapes the operands of a sum or product are, and goes by way of Reshapes."""
         values = [v for v in node.inputs if v is not None]
-        return self._channels(values[0]) > self.block and not all(map(self.named, values))
+        return self._channels(values[0]) > _NARROW and not all(map(self.named, values))
 
     def _cut(self, node: Node, values: list[Value], same: bool) -> bool:
         """Whether two blocked values are cut into blocks by Reshapes: a map and a number for each channel, or of unknown size."""

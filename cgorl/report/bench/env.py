@@ -24,7 +24,7 @@ from cgorl.rules.rule_set import RuleSet
 from cgorl.rules.text import library
 
 _DEFAULTS = {"models": "inception_v3,nasnet_a", "seconds": "5"}
-_DEVICE = Device("v100", 15.7e12, 900e9, 0.004, 163840)  # as conf/device/v100.yaml
+DEVICE = Device("v100", 15.7e12, 900e9, 0.004, 163840)  # as conf/device/v100.yaml
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ def measure(name: str, seconds: float) -> dict[str, Any]:
     from cgorl.env.nodes import NodeTable
     from cgorl.env.rewrite import Episodes, RewriteEnv, Start
 
-    rules, cost = RuleSet(library()), Roofline(_DEVICE)
+    rules, cost = RuleSet(library()), Roofline(DEVICE)
     parameters: dict[str, Any] = {"form": "taso"} if "form" in zoo.defaults(name) else {}
     graph = simplify(from_proto(zoo.build(name, **parameters))).graph
     begin = time.process_time()

@@ -31,7 +31,22 @@ from cgorl.tracking import Tracker
 
 CGORL = "cgorl"
 _DEFAULTS = {"model": "", "models": "", "peers": "", "timing": "20", "timeout": "180", "runs": "runs"}
-_COLUMNS = ("model", "tool", "nodes", "optimize_s", "cpu_ms", "wall_ms", "times_as_fast", "low", "high", "runs", "agrees", "error", "why")
+_COLUMNS = (
+    "model",
+    "tool",
+    "nodes",
+    "optimize_s",
+    "cpu_ms",
+    "wall_ms",
+    "times_as_fast",
+    "low",
+    "high",
+    "runs",
+    "agrees",
+    "error",
+    "why",
+    "interface",
+)
 
 
 class Peer(NamedTuple):
@@ -68,7 +83,7 @@ class Row:
         rate = s.ratio or (None, None, None)
         agrees = None if s.ratio is None else not s.why
         times = (s.cpu_ms, s.wall_ms) if s.ratio else (None, None)
-        values = (self.model, self.tool, self.nodes, self.optimize_s, *times, *rate, s.runs, agrees, s.error, s.why)
+        values = (self.model, self.tool, self.nodes, self.optimize_s, *times, *rate, s.runs, agrees, s.error, s.why, s.note)
         return dict(zip(_COLUMNS, values, strict=True))
 
 
@@ -142,7 +157,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
     for r in rows:
         s = r.seen
         ms = f"{s.cpu_ms:.3f}" if s.ratio else ""
-        agrees = s.why if s.why else "" if r.tool == ORIGINAL else f"agree ({s.error:.0e})"
+        agrees = s.why if s.why else "" if r.tool == ORIGINAL else f"agree ({s.error:.0e})" + (f"; {s.note}"[:90] if s.note else "")
         took = "" if r.optimize_s is None else f"{r.optimize_s:.1f}"
         count = "" if r.nodes is None else str(r.nodes)
         found.append(f"| {r.tool} | {count} | {took} | {ms} | {_rate(s) if r.tool != ORIGINAL else ''} | {agrees.replace('|', '/')} |")

@@ -44,6 +44,20 @@ def family(op: str) -> Family:
     return _OF.get(op, OTHER)
 
 
+_BANDS = (
+    (0.005, Family("up to 0.5 % of all", "#f7f5f1", "#343434")),
+    (0.02, Family("up to 2 %", "#fbdcc8", "#5a3329")),
+    (0.05, Family("up to 5 %", "#f5b795", "#7d3a2a")),
+    (0.1, Family("up to 10 %", "#ec8a62", "#a5412a")),
+)
+_DEAR = Family("more than 10 % of all", "#de4628", "#e04828")
+
+
+def band(share: float) -> Family:
+    """How dear a box is, by its share of the whole cost."""
+    return next((family for most, family in _BANDS if share <= most), _DEAR)
+
+
 STAYS, REMOVED, ADDED, MATCHED = range(4)
 """Marks of boxes in a picture of a rewrite: untouched, gone by it, new by it, and read by the rule but kept."""
 

@@ -48,18 +48,3 @@ def framed(at: Context, table: Value) -> Value:
     kind = at.type(table)
     zeros = at.builder.constant(np.zeros((1, at.shape(table)[1]), tensor_dtype_to_np_dtype(kind.dtype)), kind.dtype)
     return at.builder.node("Concat", [zeros, table, zeros], {"axis": 0})
-
-
-def row(at: Context, number: float, axes: Any, value: Value) -> Value:
-    """A matrix [1,K] of one number, as long as the axis of `value`, the only one of `axes`. Raises NoMatch."""
-    kind = at.type(value)
-    size = kind.shape[axes[0]] if kind.shape is not None else None
-    if not isinstance(size, int):
-        raise NoMatch(f"the size of '{at.label(value)}' along axis {axes[0]} is not known")
-    return at.builder.constant(np.full((1, size), number, tensor_dtype_to_np_dtype(kind.dtype)), kind.dtype)
-
-
-def rows_only(at: Context, axes: Any, value: Any) -> None:
-    """The only axis is the one before the last of `value`."""
-    if tuple(axes) != (at.rank(value) - 2,):
-        raise NoMatch(f"axes {list(axes)} are not just the one before the last")
