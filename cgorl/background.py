@@ -221,6 +221,7 @@ def main() -> None:
     """What the process runs; nothing but messages goes to its output, whatever prints."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a kernel of Jupyter's hands on that it is ignored
     what = json.loads(sys.stdin.readline())
     worker = _Worker(out)
     threading.Thread(target=worker.listen, daemon=True).start()

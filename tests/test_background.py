@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,15 +31,18 @@ def test_an_optimization_says_how_it_goes_and_what_came_of_it(tmp_path: Path) ->
 
 
 def test_a_stopped_search_keeps_its_best(tmp_path: Path) -> None:
-    found, costs = threading.Event(), list[float]()
+    found = threading.Event()
+    first = cgorl.optimize("repvgg_a0", zoo={"image": 32}, prove=False, expansions=0).initial_cost_ms
 
     def tell(message: Mapping[str, Any]) -> None:
-        if message.get("point"):
-            costs.append(message["point"][1])
-        if costs and costs[-1] < costs[0]:
+        if message.get("point") and message["point"][1] < first:
             found.set()
 
-    job = Background("optimize", {**REPVGG, "search": "backtracking", "seconds": 600, "runs": str(tmp_path)}, tell)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a kernel of Jupyter's
+    try:
+        job = Background("optimize", {**REPVGG, "search": "backtracking", "seconds": 600, "runs": str(tmp_path)}, tell)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert found.wait(120)
     job.stop()
     job.stop()  # an impatient person's second time takes nothing away
@@ -79,6 +83,15 @@ def test_a_dropped_job_says_so(tmp_path: Path) -> None:
     job = Background("optimize", {**REPVGG, "runs": str(tmp_path)})
     job.drop()
     assert "ended from outside" in job.wait(120)["text"]
+
+
+def test_it_ends_with_whoever_began_it(tmp_path: Path) -> None:
+    job = Background("optimize", {**REPVGG, "search": "backtracking", "seconds": 600, "runs": str(tmp_path)})
+    assert job.folder.parent == tmp_path / "optimize"
+    assert job._process.stdin is not None
+    job._process.stdin.close()  # as when the notebook's kernel dies
+    end = job.wait(60)
+    assert end["kind"] == "error" and "the process ended without a result" in end["text"]
 
 
 def test_a_training_ends_with_its_checkpoint(tmp_path: Path) -> None:

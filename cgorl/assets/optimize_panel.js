@@ -43,6 +43,7 @@ function render({ model, el }) {
   const field = (bar, title, control, about) => {
     const made = element("label", "cgorl-field");
     made.title = about || "";
+    control.setAttribute("aria-label", title);
     made.append(element("span", "cgorl-name", title), control);
     bar.append(made);
     return control;

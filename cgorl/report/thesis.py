@@ -24,6 +24,10 @@ conf/experiment/ says; the commands tell how much of it was run.
 """
 
 
+_RAN = ("initial_ms", "cost_ms", "evaluations", "cpu_seconds", "curve")
+"""Columns of a search that came to its end."""
+
+
 class Method(NamedTuple):
     """What a method came to on a problem: changes in % by seed, what it spent, and evaluations until near the best known."""
 
@@ -64,6 +68,7 @@ def page(table: pd.DataFrame) -> str:
     """The Markdown page of a table with a row for each problem, method and seed."""
     sources = [f"- {what}: {', '.join(dict.fromkeys(map(str, table[what])))}" for what in ("commit", "machine", "date")]
     parts = [_HEAD, *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])), *sources]
+    table = table.reindex(columns=list(dict.fromkeys([*table, *_RAN])))  # where all failed, these are not there
     found = {str(p): methods(rows) for p, rows in table.groupby("problem", sort=False)}
     counts = sorted({len(m.changes) for of in found.values() for m in of.values() if len(m.changes) > 1})
     covers = ", ".join(f"{100 * coverage(n):.0f} % with {n} seeds" for n in counts)

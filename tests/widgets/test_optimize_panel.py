@@ -161,6 +161,15 @@ def test_in_jupyterlab_one_uploads_optimizes_downloads_and_looks(tmp_path: Path)
         tab.get_by_role("button", name="in TraceView").click()
         tab.wait_for_selector(".cgorl-film .cgorl-trace[data-shown='0']", timeout=60_000)
         tab.wait_for_selector(".cgorl-states tbody tr", timeout=60_000)  # the other cell has seen the run
+        tab.get_by_label("model of the zoo", exact=True).select_option("squeezenet1_1")
+        tab.get_by_label("search", exact=True).select_option("backtracking")
+        tab.get_by_label("seconds", exact=True).fill("600")
+        tab.get_by_role("button", name="optimize", exact=True).click()
+        tab.wait_for_selector(".cgorl-panel[data-at='running'] .cgorl-course .cgorl-lines[data-painted='1']", timeout=60_000)
+        assert tab.locator(".cgorl-film .cgorl-trace").count() == 0  # that of the run before
+        tab.get_by_role("button", name="stop", exact=True).click()
+        tab.wait_for_selector(".cgorl-panel[data-at='done']", timeout=120_000)
+        assert "search stopped: interrupted" in str(tab.text_content(".cgorl-result pre"))
         assert said == []
         assert [u for u in asked if not u.startswith((address, address.replace("http", "ws"), "blob:", "data:"))] == []
         tab.keyboard.press("Control+s")
