@@ -82,6 +82,10 @@ class Agent(Method):
         policy_file(self.checkpoint)
         Inference.of(self)
 
+    def prepare(self) -> None:
+        """Imports torch, which may take seconds."""
+        import cgorl.agent.checkpoint  # noqa: F401
+
     def search(self, course: Course) -> str:
         """See `Method`. Warns of rules that are not as they were. Raises AgentError."""
         import warnings

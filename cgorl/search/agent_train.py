@@ -54,6 +54,10 @@ class AgentTrain(Method):
         positive("learning_rate", self.learning_rate)
         policy_file(self.checkpoint)
 
+    def prepare(self) -> None:
+        """Imports torch, which may take seconds."""
+        import cgorl.agent.ppo  # noqa: F401
+
     def search(self, course: Course) -> str:
         """See `Method`. Each graph that an episode comes to is an expansion, each match seen of it an evaluation."""
         from cgorl.agent import checkpoint as files

@@ -42,6 +42,11 @@ class Guided(Method):
         not_below_0("gain", self.gain)
         Inference.of(self)
 
+    def prepare(self) -> None:
+        """Imports torch, which may take seconds."""
+        if self.policy != "gain":
+            import cgorl.agent.policy  # noqa: F401
+
     def search(self, course: Course) -> str:
         """See `Method`."""
         score = self._by_gain if self.policy == "gain" else with_gains(_untrained(course.rules, self.seed), self.gain)

@@ -34,8 +34,12 @@ class Method:
         """Runs the search; see `Searcher`. Raises SearchError for a checkpoint of a search that keeps none."""
         if checkpoint is not None and self.anew:
             raise SearchError(f"search={self.anew} cannot be taken up from a checkpoint of a search: it begins anew each time")
+        self.prepare()
         kept = Checkpoint(checkpoint, self) if checkpoint else None
         return anytime(graph, rules, cost, Meter(budget, listen), self.search, kept)
+
+    def prepare(self) -> None:
+        """What takes time and is no part of the search: done before its clock starts."""
 
     @abstractmethod
     def search(self, course: Course) -> str:
