@@ -11,6 +11,7 @@ import traitlets
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.report.graphs.blocks import blocks
+from cgorl.report.graphs.colours import heat
 from cgorl.report.graphs.packed import packed
 from cgorl.report.graphs.scene import Scene, scene
 from cgorl.report.graphs.svg import svg
@@ -85,7 +86,9 @@ class GraphView(Widget):
             graph, _, cost = self._source
             drawn = scene(graph, cost, self._blocks, range(len(self._blocks)), self.constants)
         total = f", {drawn.total_ms:.4g} ms by the prices" if self._source.cost is not None else ""
-        return figure(svg(drawn), f"{self.title}{total}")
+        dearest = max((box.cost_ms for box in drawn.boxes), default=0.0)
+        by_cost = self.colour == "cost" and dearest > 0
+        return figure(svg(drawn, (lambda _, box: heat(box.cost_ms / dearest)) if by_cost else None), f"{self.title}{total}")
 
     def __repr__(self) -> str:
         """One line."""

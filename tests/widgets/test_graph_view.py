@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -33,6 +35,16 @@ def test_a_notebook_gets_a_live_view_and_a_picture_that_stays(monkeypatch: pytes
     assert f'data-cgorl="{shown.stand_in}"' in picture["text/html"]
     assert "65 nodes" in picture["text/html"]
     assert "<script" not in picture["text/html"]
+
+
+def test_the_picture_has_the_colours_that_were_asked_for() -> None:
+    def drawn(**given: Any) -> str:
+        found = re.search(r"base64,([^\"]*)", view(**given).static())
+        assert found is not None
+        return base64.b64decode(found[1]).decode()
+
+    assert "convolution" in drawn() and "convolution" in drawn(colour="cost", cost=None), "without prices there is nothing to colour by"
+    assert "up to the dearest" in drawn(colour="cost") and "convolution" not in drawn(colour="cost")
 
 
 def test_what_is_sent_is_small_and_sent_once() -> None:

@@ -44,6 +44,20 @@ def family(op: str) -> Family:
     return _OF.get(op, OTHER)
 
 
+HEAT = (
+    (0.05, Family("up to 5 % of the dearest", "#f2e1da", "#453633")),
+    (0.35, Family("up to 35 %", "#e99c8b", "#8a3e2e")),
+    (0.7, Family("up to 70 %", "#e4715a", "#b5432b")),
+    (1.0, Family("up to the dearest", "#de4628", "#e04828")),
+)
+"""What a node costs as a share of the dearest, where a picture is drawn by cost; each up to its number."""
+
+
+def heat(share: float) -> Family:
+    """The colour of a box that costs `share` of what the dearest does."""
+    return next((kind for most, kind in HEAT if share <= most), HEAT[-1][1])
+
+
 STAYS, REMOVED, ADDED, MATCHED = range(4)
 """Marks of boxes in a picture of a rewrite: untouched, gone by it, new by it, and read by the rule but kept."""
 
