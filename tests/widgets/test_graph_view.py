@@ -44,7 +44,7 @@ def test_the_picture_has_the_colours_that_were_asked_for() -> None:
         return base64.b64decode(found[1]).decode()
 
     assert "convolution" in drawn() and "convolution" in drawn(colour="cost", cost=None), "without prices there is nothing to colour by"
-    assert "up to the dearest" in drawn(colour="cost") and "convolution" not in drawn(colour="cost")
+    assert "to the dearest" in drawn(colour="cost") and "convolution" not in drawn(colour="cost")
 
 
 def test_what_is_sent_is_small_and_sent_once() -> None:
@@ -131,7 +131,7 @@ def test_in_a_browser_it_draws_searches_walks_and_folds() -> None:
         tab.keyboard.press("Enter")
         assert tab.evaluate("window.sent") == [{"kind": "fold", "block": 0}]
         tab.select_option("select", "cost")
-        assert "up to the dearest" in tab.inner_text(".cgorl-legend")
+        assert "to the dearest" in tab.inner_text(".cgorl-legend")
         assert tab.evaluate("window.model.get('colour')") == "cost"
         before = tab.evaluate(PAPER)
         tab.evaluate("document.body.dataset.jpThemeLight = 'true'")

@@ -45,10 +45,10 @@ def family(op: str) -> Family:
 
 
 HEAT = (
-    (0.05, Family("up to 5 % of the dearest", "#f2e1da", "#453633")),
-    (0.35, Family("up to 35 %", "#e99c8b", "#8a3e2e")),
-    (0.7, Family("up to 70 %", "#e4715a", "#b5432b")),
-    (1.0, Family("up to the dearest", "#de4628", "#e04828")),
+    (0.05, Family("to 5 % of dearest", "#f2e1da", "#453633")),
+    (0.35, Family("to 35 %", "#e99c8b", "#8a3e2e")),
+    (0.7, Family("to 70 %", "#e4715a", "#b5432b")),
+    (1.0, Family("to the dearest", "#de4628", "#e04828")),
 )
 """What a node costs as a share of the dearest, where a picture is drawn by cost; each up to its number."""
 
