@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test slow lint lab clean
+.PHONY: help demo test slow lint lab screenshots clean
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -40,6 +40,9 @@ lint: $(DEV) ## check style, types and layers
 
 lab: $(LAB) ## open JupyterLab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+
+screenshots: $(DEV) ## take pictures of the widgets, light and dark (written to runs/screenshots; needs chromium)
+	$(BIN)/python -m tests.widgets.screenshots runs/screenshots
 
 clean: ## remove .venv and all caches (runs/ stays)
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,30 +1,9 @@
 // A graph drawn on a canvas: pan, zoom, minimap, selection, what is known of the box under the pointer, and keys.
-import { element, heat, inks, milliseconds, percent } from "./theme.js";
+import { BOX, MINIMAP, mapScale, paintBoxes, paintLinks, paintMap } from "./graph_paint.js";
+import { ties } from "./graph_ties.js";
+import { element, inks, milliseconds, percent } from "./theme.js";
 
-const BOX = 28;
-const ROW = 54;
-const MINIMAP = 84;
 const LARGEST = 3;
-
-// A whole graph in a small space, its height and width each squeezed as they need; boxes numbered in `loud` are seen in `colour`.
-export function paintStrip(g, scene, w, h, ink, loud, colour) {
-  const { x, y, width, op } = scene;
-  let [right, low] = [1, 1];
-  for (let k = 0; k < op.length; k++) {
-    right = Math.max(right, x[k] + width[k] / 2);
-    low = Math.max(low, y[k] + BOX);
-  }
-  const [sx, sy] = [Math.min(1, (w - 8) / right), Math.min(1, (h - 8) / low)];
-  g.fillStyle = ink.paper;
-  g.fillRect(0, 0, w, h);
-  for (const strong of [false, true])
-    for (let k = 0; k < op.length; k++) {
-      if (loud.has(k) !== strong) continue;
-      g.fillStyle = strong ? colour : ink.dark ? "#4a4a4a" : "#cfcfcf";
-      const [bw, bh] = [Math.max(strong ? 10 : 2, width[k] * sx), Math.max(strong ? 6 : 1.5, BOX * sy)];
-      g.fillRect(4 + x[k] * sx - bw / 2, 4 + y[k] * sy, bw, bh);
-    }
-}
 
 export class GraphCanvas {
   // `options.pick(box)`: a box was chosen (-1: none); `options.open(box)`: Enter or a double click on it;
@@ -63,31 +42,7 @@ export class GraphCanvas {
     const before = this.scene && anchor >= 0 ? this.placeOf(this.scene, anchor) : null;
     this.scene = scene;
     const count = (this.count = scene.op.length);
-    this.above = Array.from({ length: count }, () => []);
-    this.below = Array.from({ length: count }, () => []);
-    this.pieces = Array.from({ length: count }, () => []); // pieces of line that a box is at either end of
-    const owner = new Int32Array(scene.x.length).fill(-1);
-    for (let k = 0; k < count; k++) owner[k] = k;
-    const links = scene.links;
-    const into = new Map(); // a point that a line passes through: the piece that leads to it
-    for (let p = 0; p < links.length; p += 2) {
-      const [a, b] = [links[p], links[p + 1]];
-      if (b >= count) {
-        owner[b] = owner[a];
-        into.set(b, p);
-      }
-    }
-    for (let p = 0; p < links.length; p += 2) {
-      const [a, b] = [links[p], links[p + 1]];
-      const from = owner[a];
-      this.pieces[from].push(p);
-      if (b < count) {
-        this.above[b].push(from);
-        this.below[from].push(b);
-        this.pieces[b].push(p);
-        for (let at = a; at >= count; at = links[into.get(at)]) this.pieces[b].push(into.get(at));
-      }
-    }
+    Object.assign(this, ties(scene));
     let right = 0;
     let low = 0;
     this.dearest = 0;
@@ -253,7 +208,7 @@ export class GraphCanvas {
     canvas.addEventListener("blur", () => this.draw());
     let jumping = false;
     const jump = (e) => {
-      const { sx, sy } = this.mapScale();
+      const { sx, sy } = mapScale(this);
       this.left = e.offsetX / sx - this.wide / 2 / this.scale;
       this.top = e.offsetY / sy - this.high / 2 / this.scale;
       this.untouched = false;
@@ -362,123 +317,17 @@ export class GraphCanvas {
     g.fillRect(0, 0, this.canvas.width, this.canvas.height);
     const zoom = this.scale * dpr;
     g.setTransform(zoom, 0, 0, zoom, -this.left * zoom, -this.top * zoom);
-    this.paintLinks(g, ink);
-    this.paintBoxes(g, ink);
-    this.paintMap(ink);
+    paintLinks(g, this, ink);
+    paintBoxes(g, this, ink);
+    paintMap(this, ink);
     this.root.dataset.painted = String(performance.now());
   }
 
-  piece(g, p) {
-    const { x, y, links } = this.scene;
-    const [a, b] = [links[p], links[p + 1]];
-    const [y0, y1] = [y[a] + (a < this.count ? BOX : BOX / 2), y[b] + (b < this.count ? 0 : BOX / 2)];
-    g.moveTo(x[a], y0);
-    if (x[a] === x[b] || this.scale < 0.15) g.lineTo(x[b], y1);
-    else {
-      const bend = (y1 - y0) * 0.5;
-      g.bezierCurveTo(x[a], y0 + bend, x[b], y1 - bend, x[b], y1);
-    }
-    if (b < this.count && this.scale > 0.35) {
-      g.moveTo(x[b] - 3, y1 - 5);
-      g.lineTo(x[b], y1);
-      g.lineTo(x[b] + 3, y1 - 5);
-    }
-  }
-
-  paintLinks(g, ink) {
-    const { y, links } = this.scene;
-    const [low, high] = [this.top - ROW, this.top + this.high / this.scale + ROW];
-    g.lineWidth = Math.max(1, 0.7 / this.scale);
-    g.strokeStyle = ink.edge;
-    g.globalAlpha = this.found ? 0.35 : 0.8;
-    g.beginPath();
-    for (let p = 0; p < links.length; p += 2) if (y[links[p]] <= high && y[links[p + 1]] >= low) this.piece(g, p);
-    g.stroke();
-    g.globalAlpha = 1;
-    for (const k of new Set([this.selected, this.hovered])) {
-      if (k < 0) continue;
-      g.strokeStyle = ink.accent;
-      g.lineWidth = Math.max(2, 1.4 / this.scale);
-      g.beginPath();
-      for (const p of this.pieces[k]) this.piece(g, p);
-      g.stroke();
-    }
-  }
-
-  fill(k, ink) {
-    const { family, families, mark, marks, cost } = this.scene;
-    if (this.colour === "cost") return heat(this.dearest ? cost[k] / this.dearest : 0, ink.dark);
-    const [, light, dark] = this.colour === "mark" ? marks[mark[k]] : families[family[k]];
-    return ink.dark ? dark : light;
-  }
-
-  paintBoxes(g, ink) {
-    const { x, y, width, cost, mark } = this.scene;
-    const [low, high] = [this.top - BOX, this.top + this.high / this.scale];
-    const [near, far] = [this.left, this.left + this.wide / this.scale];
-    const written = this.scale > 0.4;
-    g.font = "12px system-ui, sans-serif";
-    g.textAlign = "center";
-    g.textBaseline = "middle";
-    for (let k = 0; k < this.count; k++) {
-      const half = width[k] / 2;
-      if (y[k] > high || y[k] < low || x[k] + half < near || x[k] - half > far) continue;
-      const hit = this.found?.has(k);
-      g.globalAlpha = this.found && !hit ? 0.3 : 1;
-      g.fillStyle = this.fill(k, ink);
-      g.strokeStyle = k === this.selected ? ink.accent : hit ? ink.found : ink.line;
-      g.lineWidth = k === this.selected || hit || (this.colour === "mark" && mark[k]) ? Math.max(2.5, 1.5 / this.scale) : 1;
-      g.beginPath();
-      if (written) g.roundRect(x[k] - half, y[k], 2 * half, BOX, 6);
-      else g.rect(x[k] - half, y[k], 2 * half, BOX);
-      g.fill();
-      if (this.scale > 0.15 || k === this.selected || hit) g.stroke();
-      if (!written) continue;
-      const hot = this.colour === "cost" && this.dearest && cost[k] / this.dearest > 0.35;
-      g.fillStyle = hot && !ink.dark ? "#000000" : ink.ink;
-      g.fillText(this.text("label", k), x[k], y[k] + BOX / 2 + 0.5);
-    }
-    g.globalAlpha = 1;
-  }
-
-  // ---------------------------------------------------------------- minimap
+  // ---------------------------------------------------------------- minimap and search
   mapped() {
     return !this.options.bare && this.count > 12;
   }
 
-  mapScale() {
-    const sx = (MINIMAP - 8) / Math.max(1, this.extent.width);
-    const sy = (this.high - 16) / Math.max(1, this.extent.height);
-    return { sx: Math.min(sx, 1), sy: Math.min(sy, 1) };
-  }
-
-  paintMap(ink) {
-    this.map.hidden = !this.mapped();
-    if (this.map.hidden) return;
-    const dpr = window.devicePixelRatio || 1;
-    const { sx, sy } = this.mapScale();
-    const [w, h] = [MINIMAP, Math.min(this.high - 8, this.extent.height * sy + 8)];
-    this.map.style.width = `${w}px`;
-    this.map.style.height = `${h}px`;
-    this.map.width = w * dpr;
-    this.map.height = h * dpr;
-    const g = this.map.getContext("2d");
-    g.scale(dpr, dpr);
-    g.fillStyle = ink.paper;
-    g.fillRect(0, 0, w, h);
-    const { x, y, width, mark } = this.scene;
-    for (let k = 0; k < this.count; k++) {
-      g.fillStyle = this.found?.has(k) ? ink.found : k === this.selected ? ink.accent : this.fill(k, ink);
-      const bold = this.found?.has(k) || k === this.selected || (this.colour === "mark" && mark[k]);
-      const [bw, bh] = [Math.max(bold ? 6 : 2, width[k] * sx), Math.max(bold ? 4 : 1.5, BOX * sy)];
-      g.fillRect(x[k] * sx - bw / 2 + 4, y[k] * sy, bw, bh);
-    }
-    g.strokeStyle = ink.accent;
-    g.lineWidth = 1.5;
-    g.strokeRect(this.left * sx + 4, this.top * sy, (this.wide / this.scale) * sx, (this.high / this.scale) * sy);
-  }
-
-  // ---------------------------------------------------------------- search
   search(words) {
     const wanted = words.trim().toLowerCase();
     this.found = null;

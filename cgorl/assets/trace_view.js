@@ -1,5 +1,6 @@
 // TraceView: the steps of an optimization, each before and after, with the curve of the cost, the ledger and what else there was.
-import { GraphCanvas, paintStrip } from "./graph_canvas.js";
+import { GraphCanvas } from "./graph_canvas.js";
+import { paintStrip } from "./graph_paint.js";
 import { unpack } from "./packed.js";
 import { element, followTheme, hideStandIn, inks, milliseconds, percent } from "./theme.js";
 

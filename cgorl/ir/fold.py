@@ -164,8 +164,10 @@ def _evaluate(graph: Graph, values: Sequence[Value]) -> dict[Value, Array]:
 def fold_rewrites(graph: Graph) -> Graph:
     """The graph with every expression on weights that rewrites made computed, in float64, into one tensor of its type.
 
-    Expressions that the file itself holds and simplify left (they would make it larger) stay.
+    Expressions that the file itself holds and simplify left (they would make it larger) stay. Tensors that come out equal, to
+    each other or to one that is there, are one: that is less to save, and less to read when the model runs.
     """
+    held = {n.tensor.digest: Value(i) for i, n in graph.nodes.items() if n.is_constant}
     wanted: dict[Value, None] = {}
     for node in graph.nodes.values():
         if not (node.constant and node.proto is None):
@@ -177,11 +179,13 @@ def fold_rewrites(graph: Graph) -> Graph:
         array = np.asarray(run_float64(part(graph, [v]).model, {})[name(v)])
         with np.errstate(over="ignore"):  # what does not fit the type becomes infinite, and the proof sees it
             made = array.astype(onnx.helper.tensor_dtype_to_np_dtype(kind.dtype))
-        graph = graph.replace(
-            graph.edit(
-                [constant(Tensor.of(made, kind.dtype), graph.nodes[v.node].names[0] if graph.nodes[v.node].names else "")], {v: Value(-2)}
-            )
-        )
+        tensor = Tensor.of(made, kind.dtype)
+        if (known := held.get(tensor.digest)) is not None and known.node in graph.nodes:
+            graph = graph.replace(graph.edit([], {v: known}))
+            continue
+        held[tensor.digest] = Value(graph.next_id)
+        label = graph.nodes[v.node].names[0] if graph.nodes[v.node].names else ""
+        graph = graph.replace(graph.edit([constant(tensor, label)], {v: Value(-2)}))
     return graph
 
 

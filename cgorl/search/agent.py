@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from cgorl.cost.model import CostModel
-from cgorl.ir.graph import Graph
-from cgorl.rules.rule_set import RuleSet
+from cgorl.search.course import Course
 from cgorl.search.inference import Inference, Scorer, View, with_gains
-from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+from cgorl.search.method import Method
+from cgorl.search.searcher import SearchError
 
 if TYPE_CHECKING:
     from cgorl.agent.policy import Policy
@@ -39,12 +38,6 @@ def scorer(policy: Policy, temperature: float = 1.0) -> Scorer:
     return score
 
 
-def no_checkpoint(checkpoint: Path | None, name: str) -> None:
-    """Raises SearchError where a search that cannot be taken up again is asked to keep a checkpoint."""
-    if checkpoint is not None:
-        raise SearchError(f"search={name} cannot be taken up from a checkpoint of a search: it begins anew each time")
-
-
 def positive(name: str, value: object) -> None:
     """Raises SearchError for what is no number above 0."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
@@ -58,12 +51,14 @@ def not_below_0(name: str, value: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Method):
     """A trained policy, by its file (scripts/train.py writes one; None: the one in data/agents/), made use of as `Inference` says.
 
     Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even;
     `gain` is what a saving counts besides what it thinks (see `with_gains`): on graphs unlike those it knows, it is then led by both.
     """
+
+    anew: ClassVar[str] = "agent"
 
     checkpoint: str | None = None
     mode: str = "sample"
@@ -80,21 +75,13 @@ class Agent:
         not_below_0("gain", self.gain)
         Inference.of(self)
 
-    def __call__(
-        self,
-        graph: Graph,
-        rules: RuleSet,
-        cost: CostModel,
-        budget: Budget,
-        listen: Listener | None = None,
-        checkpoint: Path | None = None,
-    ) -> SearchResult:
-        """Runs the search; see `Searcher`. Warns of rules that are not as they were. Raises SearchError, AgentError."""
+    def search(self, course: Course) -> str:
+        """See `Method`. Warns of rules that are not as they were. Raises AgentError."""
         import warnings
 
         from cgorl.agent import checkpoint as files
 
-        no_checkpoint(checkpoint, "agent")
+        rules = course.rules
         policy, changes = files.policy(self.checkpoint or GENERAL, rules)
         if told := [c for c in changes if "was not there" not in c]:
             warnings.warn(_few(told), stacklevel=2)
@@ -109,7 +96,7 @@ class Agent:
                     warnings.warn(_few([f"rule '{name}' was not there in training" for name in strange]), stacklevel=2)
             return score(views)
 
-        return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), heeding if new else score)
+        return Inference.of(self).search(course, heeding if new else score)
 
 
 def _few(told: Sequence[str]) -> str:

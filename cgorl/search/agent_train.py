@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from cgorl.cost.model import CostModel, Price
-from cgorl.ir.graph import Graph
-from cgorl.rules.rule_set import RuleSet
-from cgorl.search.agent import no_checkpoint, positive
-from cgorl.search.course import Course, anytime
+from cgorl.cost.model import Price
+from cgorl.search.agent import positive
+from cgorl.search.course import Course
 from cgorl.search.inference import reach
-from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+from cgorl.search.method import Method
+from cgorl.search.searcher import SearchError
 from cgorl.search.state import State
 
 if TYPE_CHECKING:
@@ -23,13 +21,15 @@ KINDS = ("icm", "none", "count")
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTrain:
+class AgentTrain(Method):
     """PPO on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
 
     From nothing, or from the policy in the file `checkpoint`, which then says what its encoder is.
 
     Episodes have at most `horizon` steps; null: as of `Inference`.
     """
+
+    anew: ClassVar[str] = "agent_train"
 
     curiosity: str = "icm"
     encoder: str = "gcn"
@@ -50,25 +50,8 @@ class AgentTrain:
         for name in ("hidden", "layers", "steps", "envs", "learning_rate"):
             positive(name, getattr(self, name))
 
-    def __call__(
-        self,
-        graph: Graph,
-        rules: RuleSet,
-        cost: CostModel,
-        budget: Budget,
-        listen: Listener | None = None,
-        checkpoint: Path | None = None,
-    ) -> SearchResult:
-        """Runs the search; see `Searcher`. Each graph that an episode comes to is an expansion, each match seen of it an evaluation."""
-        no_checkpoint(checkpoint, "agent_train")
-        meter = Meter(budget, listen)
-
-        def work(course: Course) -> str:
-            return self._train(course, meter, graph, rules, cost)
-
-        return anytime(graph, rules, cost, meter, work)
-
-    def _train(self, course: Course, meter: Meter, graph: Graph, rules: RuleSet, cost: CostModel) -> str:
+    def search(self, course: Course) -> str:
+        """See `Method`. Each graph that an episode comes to is an expansion, each match seen of it an evaluation."""
         from cgorl.agent import checkpoint as files
         from cgorl.agent.encoder import Encoder
         from cgorl.agent.icm import ICM, Count, Curiosity
@@ -76,6 +59,7 @@ class AgentTrain:
         from cgorl.agent.ppo import PPO, Learner
         from cgorl.env.rewrite import Episodes, RewriteEnv, Start
 
+        meter, rules, cost, graph = course.meter, course.rules, course.cost, course.start.graph
         if meter.spent():
             return meter.spent()
         if not course.start.prices:

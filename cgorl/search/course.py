@@ -34,6 +34,16 @@ class Course:
         if not record:
             self.offer(start)
 
+    @property
+    def rules(self) -> RuleSet:
+        """The rules that the search may use."""
+        return self.start.found.rules
+
+    @property
+    def cost(self) -> CostModel:
+        """The prices of the search."""
+        return self.start.cost
+
     def offer(self, state: State) -> bool:
         """Takes `state` for the best if it is better; tells the listener either way."""
         better = state.way.better(self.best.way)

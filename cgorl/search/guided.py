@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
-from cgorl.cost.model import CostModel
-from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.agent import no_checkpoint, not_below_0, positive, scorer
+from cgorl.search.agent import not_below_0, positive, scorer
+from cgorl.search.course import Course
 from cgorl.search.inference import Inference, Scorer, View, log_softmax, with_gains
-from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
+from cgorl.search.method import Method
+from cgorl.search.searcher import SearchError
 
 POLICIES = ("gain", "untrained")
 
 
 @dataclass(frozen=True, slots=True)
-class Guided:
+class Guided(Method):
     """Led by `policy`: `gain`, a softmax over gains in percent of the first cost by `temperature`, or `untrained`.
 
     To stop counts as gaining nothing. `gain` is what gains count besides an untrained network, as of `Agent`.
     """
+
+    anew: ClassVar[str] = "guided"
 
     policy: str = "gain"
     mode: str = "sample"
@@ -40,19 +42,10 @@ class Guided:
         not_below_0("gain", self.gain)
         Inference.of(self)
 
-    def __call__(
-        self,
-        graph: Graph,
-        rules: RuleSet,
-        cost: CostModel,
-        budget: Budget,
-        listen: Listener | None = None,
-        checkpoint: Path | None = None,
-    ) -> SearchResult:
-        """Runs the search; see `Searcher`. Raises SearchError."""
-        no_checkpoint(checkpoint, "guided")
-        score = self._by_gain if self.policy == "gain" else with_gains(_untrained(rules, self.seed), self.gain)
-        return Inference.of(self).search(graph, rules, cost, Meter(budget, listen), score)
+    def search(self, course: Course) -> str:
+        """See `Method`."""
+        score = self._by_gain if self.policy == "gain" else with_gains(_untrained(course.rules, self.seed), self.gain)
+        return Inference.of(self).search(course, score)
 
     def _by_gain(self, views: Sequence[View]) -> list[Sequence[float]]:
         percents = [v.table.scale / self.temperature for v in views]

@@ -10,17 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cgorl.cost.model import CostModel
 from cgorl.env.nodes import NodeTable
 from cgorl.env.observation import Observation, Standing, observe
 from cgorl.env.passed import Passed
 from cgorl.env.undo import offered
-from cgorl.ir.graph import Graph
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
-from cgorl.rules.rule_set import RuleSet
-from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Meter, SearchError, SearchResult
+from cgorl.search.course import Course
+from cgorl.search.searcher import SearchError
 from cgorl.search.state import State
 
 LEAST_HORIZON, STRETCH = 16, 4
@@ -86,17 +83,13 @@ class Inference:
         """As the parameters of a searcher say, which have the same names. Raises SearchError."""
         return cls(searcher.mode, searcher.samples, searcher.width, searcher.horizon, searcher.seed)
 
-    def search(self, graph: Graph, rules: RuleSet, cost: CostModel, meter: Meter, score: Scorer) -> SearchResult:
-        """Walks from the graph as `score` leads."""
-
-        def work(course: Course) -> str:
-            walk = _Walk(course, meter, rules, cost, self.horizon or reach(course.start))
-            first = walk.begin()
-            if not first.matches:
-                return meter.spent() or "no rule matches"
-            return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score)
-
-        return anytime(graph, rules, cost, meter, work)
+    def search(self, course: Course, score: Scorer) -> str:
+        """Walks from the first graph as `score` leads, and says what stopped it."""
+        walk = _Walk(course, self.horizon or reach(course.start))
+        first = walk.begin()
+        if not first.matches:
+            return course.meter.spent() or "no rule matches"
+        return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score)
 
     def _walks(self, walk: _Walk, first: View, score: Scorer) -> str:
         rng = random.Random(self.seed)
@@ -177,8 +170,8 @@ def log_softmax(scores: Sequence[float]) -> list[float]:
 class _Walk:
     """Views of the states of one search, those walked of late remembered with what the policy thinks of them."""
 
-    def __init__(self, course: Course, meter: Meter, rules: RuleSet, cost: CostModel, horizon: int) -> None:
-        self.course, self.meter, self.rules, self.cost, self.horizon = course, meter, rules, cost, horizon
+    def __init__(self, course: Course, horizon: int) -> None:
+        self.course, self.meter, self.horizon = course, course.meter, horizon
         self.initial_ms = course.start.cost_ms
         self._known: OrderedDict[tuple[int, Match], View] = OrderedDict()
         self._scores: dict[int, Sequence[float]] = {}
@@ -186,7 +179,7 @@ class _Walk:
 
     def begin(self) -> View:
         start = self.course.start
-        table = NodeTable(start.graph, self.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
+        table = NodeTable(start.graph, self.course.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
         passed = Passed(start.graph, start.cost_ms, table.kinds)
         self._top = self._view(start, table, tuple(start.prices), passed, None)
         return self._top
@@ -230,7 +223,7 @@ class _Walk:
             better = state.cost_ms < before.best_ms - _LEAST_MS
             steps, best_ms, idle = before.steps + 1, min(before.best_ms, state.cost_ms), 0 if better else before.idle + 1
         standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon, passed.visits > 1)
-        seen = observe(state.graph, table, matches, state.prices, self.rules, standing)
+        seen = observe(state.graph, table, matches, state.prices, self.course.rules, standing)
         self._count += 1
         return View(self._count, state, table, matches, seen, best_ms, passed, steps, idle, before)
 

@@ -1,22 +1,26 @@
-"""Method: the protocol of a search written once, for methods that are one walk from the first graph and can be taken up again."""
+"""Method: the protocol of a search written once, for those whose idea is a course from the first graph."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
+from typing import ClassVar
 
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
 from cgorl.search.course import Course, anytime
-from cgorl.search.searcher import Budget, Listener, Meter, SearchResult
+from cgorl.search.searcher import Budget, Listener, Meter, SearchError, SearchResult
 
 
 class Method:
     """A `Searcher` whose idea is in `search`."""
 
     __slots__ = ()
+
+    anew: ClassVar[str] = ""
+    """What the search is called, of one that begins anew each time and keeps no checkpoint."""
 
     def __call__(
         self,
@@ -27,7 +31,9 @@ class Method:
         listen: Listener | None = None,
         checkpoint: Path | None = None,
     ) -> SearchResult:
-        """Runs the search; see `Searcher`."""
+        """Runs the search; see `Searcher`. Raises SearchError for a checkpoint of a search that keeps none."""
+        if checkpoint is not None and self.anew:
+            raise SearchError(f"search={self.anew} cannot be taken up from a checkpoint of a search: it begins anew each time")
         kept = Checkpoint(checkpoint, self) if checkpoint else None
         return anytime(graph, rules, cost, Meter(budget, listen), self.search, kept)
 

@@ -27,13 +27,13 @@ class _Rank(NamedTuple):
 class State:
     """One graph, its cost, the way that led to it and, once it is expanded, its matches priced."""
 
-    __slots__ = ("_cost", "_from", "_moves", "_order", "_ranks", "found", "graph", "prices", "way")
+    __slots__ = ("_from", "_moves", "_order", "_ranks", "cost", "found", "graph", "prices", "way")
 
     found: MatchSet
 
     def __init__(self, graph: Graph, cost: CostModel, way: Way, origin: tuple[State, Match] | None = None) -> None:
         """A state that is not expanded: enough to know its graph and key. `origin` is what it came from."""
-        self.graph, self._cost, self.way, self._from = graph, cost, way, origin
+        self.graph, self.cost, self.way, self._from = graph, cost, way, origin
         self.prices: dict[Match, Price] = {}
         self._ranks: dict[Match, _Rank] = {}
         self._order: tuple[Match, ...] | None = None
@@ -55,7 +55,7 @@ class State:
         """The state after `match`, not expanded."""
         # nodes that the edit makes constant further on are counted still, not to look at the whole graph each time
         way = Way(self.cost_ms - self.prices[match].gain, self.way.size - self.fewer(match), self.way, match.rule, match.nodes)
-        return State(self.graph.replace(match.edit), self._cost, way, (self, match))
+        return State(self.graph.replace(match.edit), self.cost, way, (self, match))
 
     def expand(self, meter: Meter) -> State:
         """Itself with its matches listed and priced (as many as the budget allows); those far from the last edit keep their price."""
@@ -79,7 +79,7 @@ class State:
             if known is None or not touched.isdisjoint(known.rests):
                 if meter.spent():
                     break
-                known = self._cost.price(self.graph, m.edit)
+                known = self.cost.price(self.graph, m.edit)
             elif m in ranks:
                 self._ranks[m] = ranks[m]
             self.prices[m] = known

@@ -11,7 +11,7 @@ import traitlets
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.report.graphs.blocks import blocks
-from cgorl.report.graphs.colours import heat
+from cgorl.report.graphs.colours import band
 from cgorl.report.graphs.packed import packed
 from cgorl.report.graphs.scene import Scene, scene
 from cgorl.report.graphs.svg import svg
@@ -80,15 +80,15 @@ class GraphView(Widget):
             self._draw()
 
     def static(self) -> str:
-        """The graph as a picture; of a large one, its repeated blocks are folded."""
+        """The graph as a picture, coloured as the live view is; of a large one, its repeated blocks are folded."""
         drawn = self.scene()
         if len(drawn.boxes) > _MANY and self._blocks:
             graph, _, cost = self._source
             drawn = scene(graph, cost, self._blocks, range(len(self._blocks)), self.constants)
         total = f", {drawn.total_ms:.4g} ms by the prices" if self._source.cost is not None else ""
-        dearest = max((box.cost_ms for box in drawn.boxes), default=0.0)
-        by_cost = self.colour == "cost" and dearest > 0
-        return figure(svg(drawn, (lambda _, box: heat(box.cost_ms / dearest)) if by_cost else None), f"{self.title}{total}")
+        whole = drawn.total_ms or 1.0
+        kind = (lambda _, box: band(box.cost_ms / whole)) if self.colour == "cost" and total else None
+        return figure(svg(drawn, kind), f"{self.title}{total}")
 
     def __repr__(self) -> str:
         """One line."""

@@ -128,18 +128,18 @@ class RuleBrowser(Widget):
         return {"node": node_name(self._source.graph, i), "why": reason, "others": here}
 
     def static(self) -> str:
-        """The rule that is shown as a picture, and all of them as a table."""
+        """The rule that is shown as a picture, and a table of those that match (of all, without a model)."""
         shown = self._rules.get(self.rule)
         parts = [figure(picture(shown), f"{shown.name}: {shown.doc}")] if shown is not None else []
+        listed = sorted(self._matches, key=lambda name: -self._matches[name][0][0]) if self._source else list(self._rules)
         head = ["rule", "tags", "what it does", *(("matches", "best gain, ms") if self._source else ())]
         parts.append(f"<p>{escape(self.title)}</p><table>{row(head, (3, 4), 'th')}")
-        for name, r in self._rules.items():
-            cells = [name, " ".join(r.tags), r.doc]
-            if self._source:
-                found = self._matches.get(name, [])
-                cells += [str(len(found)), f"{found[0][0]:.4g}" if found else ""]
+        for name in listed:
+            r, found = self._rules[name], self._matches.get(name, [])
+            cells = [name, " ".join(r.tags), r.doc, *([str(len(found)), f"{found[0][0]:.4g}"] if found else [])]
             parts.append(row(cells, (3, 4)))
-        return "".join([*parts, "</table>"])
+        silent = len(self._rules) - len(listed)
+        return "".join([*parts, "</table>", f"<p>{silent} rules match nowhere in it</p>" if silent else ""])
 
     def __repr__(self) -> str:
         """One line."""

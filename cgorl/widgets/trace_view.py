@@ -144,4 +144,4 @@ def _read(path: Path, cost: CostModel | str | None, model: Graph | str | Path | 
         raise TraceError(f"there is no trace in '{path}': {e}") from None
     cfg = config.kept(folder / "config.yaml")
     start = jobs.simplified(cfg, pipeline.load_model(model) if isinstance(model, str | Path) else model)
-    return Film.read(trace, rows, start, jobs.parts(cfg).rules), prices(cost or jobs.cost(cfg), start)
+    return Film.read(trace, rows, start, config.rule_set(config.plain(cfg)["rules"])), prices(cost or jobs.cost(cfg), start)

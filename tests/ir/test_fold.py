@@ -12,9 +12,11 @@ from onnx import TensorProto as T
 from onnx import helper as oh
 from onnx import numpy_helper as nh
 
+from cgorl.ir.build import Builder
 from cgorl.ir.fold import SMALL_BYTES, fold_native, fold_rewrites
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
+from cgorl.ir.node import Value
 from cgorl.ir.onnx_io import load, save
 from cgorl.ir.simplify import simplify
 from cgorl.ir.to_proto import complete
@@ -305,3 +307,18 @@ def test_fold_rewrites_leaves_what_the_file_held() -> None:
         build([node("Expand", ["c", "s"], ["e"]), node("Add", ["x", "e"], ["y"])], {"c": BIG[:1], "s": np.array([100_000])}, dims=(1,))
     )
     assert fold_rewrites(graph).key == graph.key
+
+
+def test_weights_that_rewrites_make_equal_are_one() -> None:
+    nodes = [node("Add", ["x", "w"], ["p"]), node("Mul", ["p", "w"], ["q"]), node("Sub", ["q", "v"], ["y"])]
+    graph = from_proto(build(nodes, {"w": np.full((2, 3), 2.0, np.float32), "v": np.full((2, 3), 4.0, np.float32)}))
+    for op in ("Add", "Mul", "Sub"):
+        builder, i = Builder(graph), next(i for i, n in graph.nodes.items() if n.op == op)
+        x, w = graph.nodes[i].inputs
+        assert x is not None and w is not None
+        same = builder.node("Neg", [builder.node("Neg", [w])])
+        graph = graph.replace(builder.edit({Value(i): builder.node(op, [x, same])}))
+    folded = fold_rewrites(graph)
+    assert Counter(n.op for n in folded.nodes.values() if not n.is_source) == Counter(Add=1, Mul=1, Sub=1)
+    assert sum(n.is_constant for n in folded.nodes.values()) == 2
+    assert fold_rewrites(folded).key == folded.key

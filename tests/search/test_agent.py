@@ -16,14 +16,17 @@ from cgorl.agent.checkpoint import AgentError
 from cgorl.agent.encoder import Encoder
 from cgorl.agent.policy import fresh_policy
 from cgorl.agent.ppo import PPO, Learner
+from cgorl.cost.model import CostModel
 from cgorl.env.rewrite import RewriteEnv, Start
+from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search import trace
 from cgorl.search.agent import Agent
 from cgorl.search.agent_train import AgentTrain
+from cgorl.search.course import anytime
 from cgorl.search.guided import Guided
-from cgorl.search.inference import PATIENCE, Inference, log_softmax, with_gains
-from cgorl.search.searcher import Budget, Meter, Progress, SearchError
+from cgorl.search.inference import PATIENCE, Inference, Scorer, log_softmax, with_gains
+from cgorl.search.searcher import Budget, Meter, Progress, SearchError, SearchResult
 from tests.agent.toy import RULES as TOY
 from tests.agent.toy import Prices, chain, start
 from tests.search.test_searchers import RULES
@@ -41,6 +44,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     learner.update()
     checkpoint.save(path, learner, Best(), RULES, {})
     return path
+
+
+def walk(how: Inference, graph: Graph, rules: RuleSet, cost: CostModel, budget: Budget, score: Scorer) -> SearchResult:
+    """Walks as `score` leads."""
+    return anytime(graph, rules, cost, Meter(budget, None), lambda course: how.search(course, score))
 
 
 def methods(path: Path) -> dict[str, Any]:
@@ -138,7 +146,7 @@ def test_gains_count_besides_the_policy() -> None:
         seen.extend(views)
         return with_gains(flat, 2.0)(views)
 
-    Inference("greedy").search(small("inception_v3"), RULES, cost(), Meter(Budget(expansions=2), None), noting)
+    walk(Inference("greedy"), small("inception_v3"), RULES, cost(), Budget(expansions=2), noting)
     [chances] = with_gains(flat, 2.0)(seen[:1])
     gains = [seen[0].state.gain(m) * seen[0].table.scale for m in seen[0].matches]
     apart = [c - chances[-1] for c in chances[:-1]]  # stopping gains nothing; three tenths of a percent count at most
@@ -191,5 +199,5 @@ def test_a_walk_that_leads_nowhere_is_given_up() -> None:
     def neutral(views: Any) -> list[Any]:
         return [[0.0 if m.rule.name in ("this-way", "that-way") else -9.0 for m in v.matches] + [-9.0] for v in views]
 
-    found = Inference("greedy", horizon=500).search(chain(), TOY, Prices(), Meter(Budget(), None), neutral)
+    found = walk(Inference("greedy", horizon=500), chain(), TOY, Prices(), Budget(), neutral)
     assert found.stopped == "all walks walked" and found.expansions == PATIENCE + 1

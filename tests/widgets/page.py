@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,6 +47,22 @@ def page(widget: Widget, dark: bool = False) -> str:
         traits=json.dumps(given).replace("</", "<\\/"),
         module=json.dumps(widget._esm).replace("</", "<\\/"),
     )
+
+
+def answers(widget: Widget, *asked: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[bytes]]]:
+    """What the widget sends, content and buffers, when a browser asks for something."""
+    sent: list[tuple[dict[str, Any], list[bytes]]] = []
+    widget.send = lambda content, buffers=None: sent.append((content, buffers or []))
+    for content in asked:
+        widget._handle_custom_msg(dict(content), [])
+    return sent
+
+
+def serve(tab: Any, widget: Widget) -> None:
+    """Waits until the page asks for something, and brings it what the widget answers to all that it has asked."""
+    tab.wait_for_function("window.ready && window.sent.length >= 1")
+    for content, buffers in answers(widget, *tab.evaluate("window.sent.splice(0)")):
+        tab.evaluate("([c, b]) => window.model.tell(c, b)", [content, [base64.b64encode(b).decode() for b in buffers]])
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from typing import Any
 
 import pytest
@@ -37,16 +36,6 @@ def test_a_notebook_gets_a_live_view_and_a_picture_that_stays(monkeypatch: pytes
     assert "<script" not in picture["text/html"]
 
 
-def test_the_picture_has_the_colours_that_were_asked_for() -> None:
-    def drawn(**given: Any) -> str:
-        found = re.search(r"base64,([^\"]*)", view(**given).static())
-        assert found is not None
-        return base64.b64decode(found[1]).decode()
-
-    assert "convolution" in drawn() and "convolution" in drawn(colour="cost", cost=None), "without prices there is nothing to colour by"
-    assert "to the dearest" in drawn(colour="cost") and "convolution" not in drawn(colour="cost")
-
-
 def test_what_is_sent_is_small_and_sent_once() -> None:
     shown = view()
     state = shown.get_state()
@@ -58,6 +47,17 @@ def test_what_is_sent_is_small_and_sent_once() -> None:
     assert [list(s) for s in sent] == [["colour"], ["height"]]
     shown.folded = True
     assert [set(s) for s in sent[2:]] == [{"folded"}, {"picture"}]
+
+
+def test_the_picture_is_coloured_as_the_view_is() -> None:
+    def svg(text: str) -> str:
+        return base64.b64decode(text.partition("base64,")[2].partition('"')[0]).decode()
+
+    shown = view()
+    assert ">convolution<" in svg(shown.picture_html())
+    shown.colour = "cost"
+    assert ">up to 5 %<" in svg(shown.picture_html())
+    assert ">convolution<" not in svg(shown.picture_html())
 
 
 def recorded(widget: GraphView) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import pytest
 
@@ -13,21 +12,12 @@ from cgorl.rules.rule_set import RuleSet
 from cgorl.rules.text import library
 from cgorl.widgets import RuleBrowser
 from tests.unpacked import unpacked
-from tests.widgets.page import browser, page
+from tests.widgets.page import answers, browser, page, serve
 
 
 @cache
 def rules_browser() -> RuleBrowser:
     return RuleBrowser("repvgg_a0", image=32, rule="conv-batchnorm")
-
-
-def answers(shown: RuleBrowser, *asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the widget sends when a browser asks for something."""
-    sent: list[dict[str, Any]] = []
-    shown.send = lambda content, buffers=None: sent.append(content)
-    for content in asked:
-        shown._handle_custom_msg(content, [])
-    return sent
 
 
 def test_every_rule_is_listed_with_its_matches() -> None:
@@ -43,7 +33,7 @@ def test_every_rule_is_listed_with_its_matches() -> None:
 
 
 def test_a_rule_is_told_with_picture_text_conditions_and_places() -> None:
-    [told] = answers(rules_browser(), {"kind": "rule", "rule": "conv-batchnorm"})
+    [(told, _)] = answers(rules_browser(), {"kind": "rule", "rule": "conv-batchnorm"})
     assert told["svg"].startswith("<svg")
     assert told["text"].startswith("# Batch normalization behind")
     assert told["provenance"] == "hand"
@@ -55,7 +45,7 @@ def test_a_rule_is_told_with_picture_text_conditions_and_places() -> None:
 
 def test_every_condition_of_the_library_has_words() -> None:
     shown = RuleBrowser()
-    for told in answers(shown, *({"kind": "rule", "rule": r.name} for r in library())):
+    for told, _ in answers(shown, *({"kind": "rule", "rule": r.name} for r in library())):
         assert all(len(words) > 10 for _, words in told["conditions"]), told["rule"]
         assert told["matches"] == []
 
@@ -66,7 +56,7 @@ def test_a_node_says_why_a_rule_does_not_match() -> None:
     graph = shown._source.graph
     relu = next(i for i, n in graph.nodes.items() if n.op == "Relu")
     norm = next(i for i, n in graph.nodes.items() if n.op == "BatchNormalization" and graph.nodes[n.inputs[0].node].op == "Conv")
-    not_it, it = answers(
+    (not_it, _), (it, _) = answers(
         shown,
         {"kind": "why", "rule": "conv-batchnorm", "box": box[relu]},
         {"kind": "why", "rule": "conv-batchnorm", "box": box[norm]},
@@ -78,14 +68,18 @@ def test_a_node_says_why_a_rule_does_not_match() -> None:
 
 
 def test_a_rule_is_proven_on_the_spot() -> None:
-    [told] = answers(rules_browser(), {"kind": "verify", "rule": "relu-maxpool"})
+    [(told, _)] = answers(rules_browser(), {"kind": "verify", "rule": "relu-maxpool"})
     assert told["ok"]
     assert told["text"].startswith("15 of ")
 
 
 def test_without_a_browser_it_shows_a_picture_and_a_table() -> None:
-    text = rules_browser().picture_html()
+    shown = rules_browser()
+    text = shown.picture_html()
     assert "data:image/svg+xml" in text
+    assert text.count("<tr>") == len(shown._matches) + 1
+    assert f"{len(library()) - len(shown._matches)} rules match nowhere in it" in text
+    text = RuleBrowser().picture_html()
     assert text.count("<tr>") == len(library()) + 1
     assert len(text) < 80_000
 
@@ -105,31 +99,25 @@ def test_in_a_browser_one_reads_proves_and_asks() -> None:
         tab.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
         tab.on("pageerror", lambda e: said.append(str(e)))
         tab.set_content(page(shown, dark=True))
-
-        def serve() -> None:
-            tab.wait_for_function("window.ready && window.sent.length >= 1")
-            for content in answers(shown, *tab.evaluate("window.sent.splice(0)")):
-                tab.evaluate("(c) => window.model.tell(c)", content)
-
-        serve()
+        serve(tab, shown)
         assert tab.evaluate("document.querySelector('.cgorl-paper img').complete")
         assert "min-width%3A0" in tab.get_attribute(".cgorl-paper img", "src")
         assert tab.locator(".cgorl-item").count() == len(shown._matches)
         tab.get_by_text("prove it on random graphs").click()
-        serve()
+        serve(tab, shown)
         assert "proven: 15 of" in tab.inner_text(".cgorl-rule")
         tab.wait_for_selector(".cgorl-canvas[data-painted]")
         tab.locator(".cgorl-main").focus()
         tab.keyboard.press("End")
-        serve()
+        serve(tab, shown)
         assert tab.inner_text(".cgorl-why") == "conv-batchnorm at an output: it is an output of the model, no node"
         tab.keyboard.press("ArrowUp")
-        serve()
+        serve(tab, shown)
         assert "not BatchNormalization" in tab.inner_text(".cgorl-why")
         tab.get_by_text("only those that match").click()
         tab.fill("input[type=search]", "relu-maxpool")
         tab.locator(".cgorl-item[data-rule='relu-maxpool']").click()
-        serve()
+        serve(tab, shown)
         assert "it matches nowhere in this model" in tab.inner_text(".cgorl-lower")
         tab.evaluate("window.end()")
         assert said == []

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,21 +14,12 @@ from cgorl.search.trace import TraceError
 from cgorl.tracking import Tracker
 from cgorl.widgets import TraceView
 from tests.unpacked import unpacked
-from tests.widgets.page import browser, page
+from tests.widgets.page import answers, browser, page, serve
 
 
 @cache
 def outcome() -> Outcome:
     return cgorl.optimize("repvgg_a0", zoo={"image": 32}, prove=False, expansions=8)
-
-
-def answers(shown: TraceView, *asked: dict[str, Any]) -> list[tuple[dict[str, Any], list[bytes]]]:
-    """What the widget sends when a browser asks for something."""
-    sent: list[tuple[dict[str, Any], list[bytes]]] = []
-    shown.send = lambda content, buffers=None: sent.append((content, buffers or []))
-    for content in asked:
-        shown._handle_custom_msg(content, [])
-    return sent
 
 
 def test_a_step_is_sent_when_it_is_asked_for_and_is_small() -> None:
@@ -102,24 +91,19 @@ def test_in_a_browser_slider_and_ledger_go_through_the_steps() -> None:
         tab.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
         tab.on("pageerror", lambda e: said.append(str(e)))
         tab.set_content(page(shown))
-        tab.wait_for_function("window.ready && window.sent.length >= 3")
-
-        def serve() -> None:
-            for content, buffers in answers(shown, *tab.evaluate("window.sent.splice(0)")):
-                tab.evaluate("([c, b]) => window.model.tell(c, b)", [content, [base64.b64encode(b).decode() for b in buffers]])
-
-        serve()
+        tab.wait_for_function("window.ready && window.sent.length >= 3")  # this step, the next, and what else there was
+        serve(tab, shown)
         tab.wait_for_selector(".cgorl-trace[data-shown='0']")
         assert "step 1 of 8" in tab.inner_text(".cgorl-headline")
         assert "candidates, the largest gain first" in tab.inner_text(".cgorl-candidates")
         tab.locator(".cgorl-slider").fill("3")
-        serve()
+        serve(tab, shown)
         tab.wait_for_selector(".cgorl-trace[data-shown='3']")
         assert tab.inner_text("tr.now >> nth=0").split("\t")[1].strip() == outcome().trace[3].match.rule.name
         tab.locator(".cgorl-ledger tr[data-step='1']").click()
         tab.wait_for_selector(".cgorl-trace[data-shown='1']")
         tab.locator("button[title^='step on']").click()
-        serve()
+        serve(tab, shown)
         tab.wait_for_selector(".cgorl-trace[data-shown='2']")
         assert tab.locator(".cgorl-slider").input_value() == "2"
         tab.locator("button[title^='play']").click()

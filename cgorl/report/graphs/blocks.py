@@ -11,6 +11,7 @@ from cgorl.ir.graph import Graph
 
 _NARROW = 3
 _LEAST = 3
+_THROUGH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,10 @@ def by_branches(graph: Graph) -> list[int]:
 
 
 def _alive(graph: Graph, order: Sequence[int]) -> list[int]:
-    """For each place of the order: how many nodes before it are read at or after it."""
+    """For each place of the order: how many nodes before it are read at or after it.
+
+    One that lives through most of the graph, as an attention mask does, is as good as an input and does not count.
+    """
     at = {i: k for k, i in enumerate(order)}
     last = {i: k for i, k in at.items()}
     for k, i in enumerate(order):
@@ -73,6 +77,8 @@ def _alive(graph: Graph, order: Sequence[int]) -> list[int]:
                 last[v.node] = k
     change = [0] * (len(order) + 2)
     for i, k in at.items():
+        if last[i] - k > _THROUGH * len(order):
+            continue
         change[k + 1] += 1
         change[last[i] + 1] -= 1
     alive, total = [], 0

@@ -44,18 +44,18 @@ def family(op: str) -> Family:
     return _OF.get(op, OTHER)
 
 
-HEAT = (
-    (0.05, Family("to 5 % of dearest", "#f2e1da", "#453633")),
-    (0.35, Family("to 35 %", "#e99c8b", "#8a3e2e")),
-    (0.7, Family("to 70 %", "#e4715a", "#b5432b")),
-    (1.0, Family("to the dearest", "#de4628", "#e04828")),
+_BANDS = (
+    (0.005, Family("up to 0.5 % of all", "#f7f5f1", "#343434")),
+    (0.02, Family("up to 2 %", "#fbdcc8", "#5a3329")),
+    (0.05, Family("up to 5 %", "#f5b795", "#7d3a2a")),
+    (0.1, Family("up to 10 %", "#ec8a62", "#a5412a")),
 )
-"""What a node costs as a share of the dearest, where a picture is drawn by cost; each up to its number."""
+_DEAR = Family("more than 10 % of all", "#de4628", "#e04828")
 
 
-def heat(share: float) -> Family:
-    """The colour of a box that costs `share` of what the dearest does."""
-    return next((kind for most, kind in HEAT if share <= most), HEAT[-1][1])
+def band(share: float) -> Family:
+    """How dear a box is, by its share of the whole cost."""
+    return next((family for most, family in _BANDS if share <= most), _DEAR)
 
 
 STAYS, REMOVED, ADDED, MATCHED = range(4)

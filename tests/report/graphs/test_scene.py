@@ -6,11 +6,13 @@ import xml.etree.ElementTree as ET
 from functools import cache
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import cgorl
 from cgorl import config, jobs
 from cgorl.cost.model import CostModel
+from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.report.graphs.blocks import blocks
 from cgorl.report.graphs.packed import packed
@@ -116,3 +118,11 @@ def test_the_picture_is_xml_and_names_what_can_be_read() -> None:
     assert sum("nodes)" in str(t) for t in texts) == len(parts)
     assert float(tree.attrib["width"]) <= 1001
     assert any(b.op == BLOCK for b in scene(g, None, parts, range(len(parts))).boxes)
+
+
+def test_a_mask_that_all_layers_read_does_not_hide_that_they_repeat() -> None:
+    layers = " ".join(f"a{k} = Add(x{k}, mask) b{k} = Relu(a{k}) c{k} = Neg(a{k}) x{k + 1} = Mul(b{k}, c{k})" for k in range(6))
+    text = f"<ir_version: 9, opset_import: ['': 17]> g (float[4] x0, float[4] m) => (float[4] x6) {{ mask = Exp(m) {layers} }}"
+    model = onnx.parser.parse_model(text.replace("'", '"'))
+    graph_ = from_proto(model)
+    assert [sorted(graph_.nodes[i].op for i in b.nodes) for b in blocks(graph_)] == [["Mul", "Neg", "Relu"]] * 6
