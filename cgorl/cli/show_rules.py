@@ -58,5 +58,7 @@ def _rules(argv: list[str], doc: str) -> int:
             written = listing.draw(chosen, Path(options["output"]))
         except OSError as e:
             raise config.ConfigError(f"cannot draw into the folder '{options['output']}': {e.strerror or e}") from None
-        console.print(f"drawn     {len(written) - 1} pictures, {written[-1]}", highlight=False, soft_wrap=True)
+        console.print(
+            f"drawn     {len(written) - 1} picture{'s' if len(written) > 2 else ''}, {written[-1]}", highlight=False, soft_wrap=True
+        )
     return 0

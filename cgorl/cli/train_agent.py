@@ -65,7 +65,7 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
     if launcher:
-        console.print(f"{len(jobs)} jobs by {' '.join(launcher)}", highlight=False, markup=False)
+        console.print(f"{len(jobs)} jobs by {' '.join(launcher)}; the table comes when all have ended", highlight=False, markup=False)
         done = sweep.launched(jobs, launcher)
     else:
         done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)

@@ -65,6 +65,8 @@ def _panel(plot: Axes, bands: pd.DataFrame, axis: str, initial: float, looks: Ma
         x = [max(left, float(v)) for v in steps[axis]]
         middle, low, high = (list(steps[k] / initial) for k in ("median_ms", "low_ms", "high_ms"))
         n = int(steps["n"].iloc[0])
+        if x[0] > left:  # until a search has priced anything, the graph that it began with is its best; a lone point is no line
+            x, middle, low, high = [left, *x], [middle[0], *middle], [low[0], *low], [high[0], *high]
         plot.plot(x, middle, drawstyle="steps-post", solid_capstyle="butt", label=f"{method} ({n} seeds)" if n > 1 else str(method), **look)
         if n > 1:
             plot.fill_between(x, low, high, step="post", color=look["color"], alpha=0.18, lw=0)

@@ -132,7 +132,7 @@ def _notes(cells: Sequence[Sequence[Cell | None]], ran: pd.DataFrame, failed: in
     if counts:
         true = ", ".join(f"{100 * coverage(n):.0f} % with {n} seeds" for n in counts)
         mean = "the interquartile mean over seeds, in brackets its bootstrap interval"
-        found.append(f"{mean}: {100 * LEVEL:.0f} % by name, true for normal values {true}")
+        found.append(f"{mean}: {100 * LEVEL:.0f} % in name; of normal values they hold the true one in {true}")
     found.append("bold: the best of a row by its cost; ~: not told apart from it by the interval of differences; ?: one seed, not tested")
     if "status" in ran and (unproven := int((ran["status"] != "proven").sum())):
         found.append(f"{unproven} of {len(ran)} results are not proven")

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from cgorl.certificate.equivalence import Equivalence
+from cgorl.certificate.pair import TOLERANCES
 from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome, Stage
 from cgorl.report.ledger import count, largest
@@ -109,7 +111,7 @@ def lines(outcome: Outcome) -> list[str]:
     found = [f"nodes     {count(outcome.original)} -> {count(outcome.start)} simplified -> {count(outcome.graph)}"]
     if outcome.simplified:
         found.append("clean-up  " + ", ".join(f"{n} {what}" for what, n in outcome.simplified.items() if n))
-    found.append(f"cost      {change}, estimated; {len(outcome.trace)} rewrites; search stopped: {outcome.search.get('stopped', '')}")
+    found.append(f"cost      {change}, estimated; {rewrites(len(outcome.trace))}; search stopped: {outcome.search.get('stopped', '')}")
     if "versus" in outcome.search:
         found.append("versus    " + _versus(outcome))
     a, b = constant_bytes(outcome.original), constant_bytes(outcome.graph)
@@ -129,6 +131,11 @@ def lines(outcome: Outcome) -> list[str]:
         found.append(f"dropped   {rule}: rests on a dropped rewrite")
     found.append(f"status    {outcome.status.value}")
     return found
+
+
+def rewrites(number: int) -> str:
+    """So many rewrites, in words."""
+    return f"{number} rewrite{'' if number == 1 else 's'}"
 
 
 def _versus(outcome: Outcome) -> str:
@@ -154,8 +161,20 @@ def _proof(outcome: Outcome) -> str:
         return text + f"the whole DIFFERS: {whole.why}"
     if not whole.runs:
         return text + f"the whole was not run: {whole.skipped}"
-    text += f"the whole agrees on {whole.runs} inputs, {whole.values} values watched (largest error {whole.error:.0e})"
+    text += f"the whole agrees on {whole.runs} inputs, {whole.values} values watched ({_errors(whole)})"
     return text + (f", {whole.ties} ties" if whole.ties else "") + (f"; {whole.skipped}" if whole.skipped else "")
+
+
+def _errors(whole: Equivalence) -> str:
+    """The largest error of all that was watched, and that of the outputs if it lies in the middle.
+
+    A value in the middle is of at least two bytes, so that beyond their tolerance float64 was asked.
+    """
+    out = max(whole.outputs.values(), default=whole.error)
+    if out == whole.error:
+        return f"largest error {out:.0e}"
+    why = ", where the original is itself off from float64" if whole.error > TOLERANCES[2] else ""
+    return f"largest error {whole.error:.0e}{why}; of the outputs {out:.0e}"
 
 
 def _operators(outcome: Outcome) -> Table:

@@ -25,7 +25,8 @@ def speed(outcome: Outcome, verdict: Verdict) -> list[str]:
     many = outcome.search.get("found_rewrites", len(outcome.trace))
     if many > len(outcome.trace):
         by_prices = f"{outcome.search['found_ms']:.3f} ms by the prices"
-        found.append(f"{len(outcome.trace)} of the {many} rewrites that the search found are kept ({by_prices})")
+        some = f"{len(outcome.trace)} of the {many} rewrites that the search found are kept"
+        found.append(f"{some if many > 1 else 'the one rewrite that the search found is not kept'} ({by_prices})")
     if verdict.why:
         found.append(verdict.why)
     shown = kept if verdict.faster else best

@@ -53,8 +53,8 @@ def _origin(table: pd.DataFrame, command: str) -> list[str]:
 
 def _coverage(ran: pd.DataFrame, by: str | list[str]) -> list[str]:
     counts = sorted({int(n) for n in ran.groupby(by).size() if n > 1}) if len(ran) else []
-    told = ", ".join(f"{100 * coverage(n):.0f} % of {n} values" for n in counts)
-    return [f"- intervals: {100 * LEVEL:.0f} % by name, true for normal values {told or '-'}"]
+    told = ", ".join(f"{100 * coverage(n):.0f} % with {n} values" for n in counts)
+    return [f"- intervals: {100 * LEVEL:.0f} % in name; of normal values they hold the true one in {told or '-'}"]
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -72,7 +72,10 @@ def page(table: pd.DataFrame) -> str:
     found = {str(p): methods(rows) for p, rows in table.groupby("problem", sort=False)}
     counts = sorted({len(m.changes) for of in found.values() for m in of.values() if len(m.changes) > 1})
     covers = ", ".join(f"{100 * coverage(n):.0f} % with {n} seeds" for n in counts)
-    parts += [f"- intervals: {100 * LEVEL:.0f} % by name, true for normal values {covers or '-'}", ""]
+    parts += [
+        f"- intervals: {100 * LEVEL:.0f} % in name; of normal values they hold the true one in {covers or '-'}",
+        "",
+    ]
     parts += ["## The claims", "", *_markdown(("claim of the thesis", "problem", "what we found", "holds"), claims(found)), ""]
     for problem, of in found.items():
         parts += _table(problem, of, table[table["problem"] == problem])

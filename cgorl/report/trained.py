@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 
 class Progress:
@@ -56,7 +56,8 @@ def _clock(seconds: float) -> str:
 
 def show(done: Any, console: Console, folder: Path) -> None:
     """Prints what a training came to."""
-    table = Table("model", "first ms", "best ms", "saved", "rewrites", "rewrites of greed")
+    numbers = (Column(head, justify="right") for head in ("first ms", "best ms", "saved", "rewrites", "greedy's rewrites"))
+    table = Table("model", *numbers)
     for r in done.rows:
         saved = 1 - r["best_ms"] / r["first_ms"] if r["first_ms"] else 0.0
         table.add_row(
@@ -72,7 +73,7 @@ def show(done: Any, console: Console, folder: Path) -> None:
 
 def show_sweep(done: Sequence[Any], console: Console) -> None:
     """Prints a row for each job of a sweep, and which failed."""
-    table = Table("job", "overrides", "saved", "run or error")
+    table = Table(Column("job", justify="right"), "overrides", Column("saved", justify="right"), Column("run or error", overflow="fold"))
     for d in done:
         saved = "" if d.share is None else f"{100 * (1 - d.share):.3f} %"
         table.add_row(str(d.job.number), d.job.words, saved, f"failed: {d.error}" if d.error else d.folder)

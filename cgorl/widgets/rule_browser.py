@@ -25,7 +25,7 @@ from cgorl.rules.rule import Match, Rule
 from cgorl.rules.rule_set import RuleSet
 from cgorl.widgets.assets import module
 from cgorl.widgets.source import Source, source
-from cgorl.widgets.widget import Widget, figure
+from cgorl.widgets.widget import Widget, figure, row
 
 _LISTED = 200
 _INSTANCES = 15
@@ -132,12 +132,12 @@ class RuleBrowser(Widget):
         shown = self._rules.get(self.rule)
         parts = [figure(picture(shown), f"{shown.name}: {shown.doc}")] if shown is not None else []
         listed = sorted(self._matches, key=lambda name: -self._matches[name][0][0]) if self._source else list(self._rules)
-        head = "<tr><th>rule</th><th>tags</th><th>what it does</th>" + ("<th>matches</th><th>best gain, ms</th>" if self._source else "")
-        parts.append(f"<p>{escape(self.title)}</p><table>{head}</tr>")
+        head = ["rule", "tags", "what it does", *(("matches", "best gain, ms") if self._source else ())]
+        parts.append(f"<p>{escape(self.title)}</p><table>{row(head, (3, 4), 'th')}")
         for name in listed:
             r, found = self._rules[name], self._matches.get(name, [])
             cells = [name, " ".join(r.tags), r.doc, *([str(len(found)), f"{found[0][0]:.4g}"] if found else [])]
-            parts.append("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
+            parts.append(row(cells, (3, 4)))
         silent = len(self._rules) - len(listed)
         return "".join([*parts, "</table>", f"<p>{silent} rules match nowhere in it</p>" if silent else ""])
 

@@ -18,7 +18,7 @@ from cgorl.report.metrics.log import Log, RunError, folders
 from cgorl.report.stats import LEVEL, coverage
 from cgorl.tracking import flat
 from cgorl.widgets.assets import module
-from cgorl.widgets.widget import Widget, figure
+from cgorl.widgets.widget import Widget, figure, row
 
 _MOST = 40
 _PAUSE, _LONG_PAUSE, _PATIENCE, _RENEWED = 1.0, 5.0, 60, 30.0
@@ -110,7 +110,8 @@ class RunView(Widget):
         if not counts or not self.band:
             return ""
         true = ", ".join(f"{100 * coverage(n):.0f} % with {n} seeds" for n in counts)
-        return f"bands: {100 * LEVEL:.0f} % bootstrap intervals of the interquartile mean, true for normal values {true}"
+        less = f"of normal values they hold the true one in {true}"
+        return f"bands: {100 * LEVEL:.0f} % bootstrap intervals of the interquartile mean; {less}"
 
     def _rows(self) -> list[list[Any]]:
         """A row a run: its group's number and label, folder, state, lines, the last value."""
@@ -157,12 +158,9 @@ class RunView(Widget):
         with self._lock:
             drawn, rows = self.chart(), self._rows()
         parts = [figure(svg(drawn), repr(self))] if drawn.lines else [f"<p>{escape(repr(self))}</p>"]
-        parts.append(
-            f"<table><tr><th>run</th><th>seed</th><th>folder</th><th>state</th><th>lines</th><th>last {escape(self.metric)}</th></tr>"
-        )
+        parts.append("<table>" + row(("run", "seed", "folder", "state", "lines", f"last {self.metric}"), (1, 4, 5), "th"))
         for _, label, seed, folder, state, lines, value in rows:
-            cells = (label, seed, folder, state, str(lines), "" if value is None else short(value))
-            parts.append("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
+            parts.append(row((label, seed, folder, state, str(lines), "" if value is None else short(value)), (1, 4, 5)))
         notes = [self._note(), f"and {self._left_out} older ones" if self._left_out else ""]
         return "".join([*parts, "</table>", *(f"<p>{escape(n)}</p>" for n in notes if n)])
 

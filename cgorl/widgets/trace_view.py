@@ -26,7 +26,7 @@ from cgorl.widgets.assets import module
 from cgorl.widgets.candidates import ByGain, ByPolicy, Candidates
 from cgorl.widgets.curve import curve
 from cgorl.widgets.source import prices
-from cgorl.widgets.widget import Widget, figure
+from cgorl.widgets.widget import Widget, figure, row
 
 _LISTED = 100
 _DOTS = 24
@@ -105,12 +105,12 @@ class TraceView(Widget):
             for cut, when in zip(film.around(k), ("before", "after"), strict=True)
         ]
         parts.append(f"<table><tr><td>{pair[0]}</td><td>{pair[1]}</td></tr></table>")
-        cells = ["<tr><th>step</th><th>rule</th><th>where</th><th>gain, ms</th><th>measured share</th></tr>"]
+        cells = [row(("step", "rule", "where", "gain, ms", "measured share"), (0, 3, 4), "th")]
         for j, r in enumerate(film.rows[:_LISTED]):
             share = _measured(r)
             told = "not measured" if share is None else f"{100 * share:.1f} %"
-            gain, where = f"{r['before_ms'] - r['after_ms']:.4g}", escape(r["names"][0])
-            cells.append(f"<tr><td>{j + 1}</td><td>{escape(r['rule'])}</td><td>{where}</td><td>{gain}</td><td>{told}</td></tr>")
+            gain = f"{r['before_ms'] - r['after_ms']:.4g}"
+            cells.append(row((str(j + 1), r["rule"], r["names"][0], gain, told), (0, 3, 4)))
         more = f"<p>and {len(film.rows) - _LISTED} more</p>" if len(film.rows) > _LISTED else ""
         return "".join([*parts, "<table>", *cells, "</table>", more])
 
@@ -119,7 +119,8 @@ class TraceView(Widget):
         costs = self._film.costs_ms
         if not costs:
             return "TraceView(no rewrite)"
-        return f"TraceView({len(costs) - 1} rewrites, {costs[0]:.4g} -> {costs[-1]:.4g} ms by the prices)"
+        many = "1 rewrite" if len(costs) == 2 else f"{len(costs) - 1} rewrites"
+        return f"TraceView({many}, {costs[0]:.4g} -> {costs[-1]:.4g} ms by the prices)"
 
 
 def _marked(marks: Mapping[int, int], _: int, box: Box) -> Family:

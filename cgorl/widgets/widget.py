@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import uuid
+from collections.abc import Container, Iterable
 from html import escape
+from itertools import count
 from typing import Any
 
 import anywidget
@@ -58,6 +60,12 @@ class Widget(anywidget.AnyWidget):
         """
         above = f'.jp-OutputArea-child:has(+ .jp-OutputArea-child [data-cgorl="{self.stand_in}"]) > .jupyter-widgets:not(:has(*))'
         return f'<div data-cgorl="{self.stand_in}"><style>{above} {{ display: none; }}</style>{self.static()}</div>'
+
+
+def row(cells: Iterable[str], numbers: Container[int] = (), tag: str = "td") -> str:
+    """HTML of a row of plain texts; to the left, as texts are, but for the columns in `numbers`."""
+    sides = ("right" if k in numbers else "left" for k in count())
+    return "<tr>" + "".join(f'<{tag} style="text-align:{s}">{escape(c)}</{tag}>' for c, s in zip(cells, sides, strict=False)) + "</tr>"
 
 
 def figure(svg: str, caption: str) -> str:

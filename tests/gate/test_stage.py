@@ -164,6 +164,8 @@ def test_what_is_said_of_a_search_that_was_cut_off_and_of_a_gate_that_was(monkey
     stopped = replace(done.gate, why="interrupted after 20 rounds")
     assert "in what was measured; the original graph is kept" in speed(cut, stopped)[0] and stopped.why in speed(cut, stopped)
     assert "0 of the 2 rewrites that the search found are kept" in "\n".join(speed(done, done.gate))
+    single = replace(done, search={**done.search, "found_rewrites": 1})
+    assert "the one rewrite that the search found is not kept (" in "\n".join(speed(single, done.gate))
 
 
 # ---------------------------------------------------------------- what is asked for

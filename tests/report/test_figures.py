@@ -59,6 +59,16 @@ def test_one_run_from_its_metrics(tmp_path: Path) -> None:
     assert figure is not None and list(figure.axes[0].get_lines()[0].get_ydata()) == [1.0, 0.8]
 
 
+def test_a_search_cut_off_in_its_first_step_is_a_line_and_no_empty_picture(tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    metrics.write_text(2 * (json.dumps({"seconds": 8.6, "expansions": 1, "evaluations": 19, "best_ms": 10.0}) + "\n"))
+    figure = progress(metrics, "net", "greedy", "seconds")
+    assert figure is not None
+    for axes in figure.axes:
+        line = axes.get_lines()[0]
+        assert line.get_xdata()[0] < line.get_xdata()[-1] and set(line.get_ydata()) == {1.0}
+
+
 def test_a_name_for_each_picture() -> None:
     assert names(["bert", "a/m.onnx", "b/m.onnx", "x y.onnx"]) == {
         **{"bert": "anytime_bert", "a/m.onnx": "anytime_m", "b/m.onnx": "anytime_m_2", "x y.onnx": "anytime_x_y"}

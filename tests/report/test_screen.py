@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from cgorl.report.screen import Screen, pace
+from cgorl.certificate.equivalence import Equivalence
+from cgorl.report.screen import Screen, _errors, pace
 from cgorl.search.searcher import Budget, Progress
 
 HALF = Progress(expansions=50, evaluations=2000, seconds=10.0, best_ms=12.5, rewrites=7)
@@ -55,3 +56,11 @@ def test_on_a_terminal_the_bar_fills() -> None:
         screen.tell("search", HALF)
         [task] = screen._bar.tasks
     assert (task.completed, task.total, task.description) == (0.5, 1.0, "search") and "5/s" in task.fields["text"]
+
+
+def test_an_error_in_the_middle_is_told_beside_that_of_the_outputs() -> None:
+    """Where nearly equal numbers are subtracted, the original is wrong by itself; without a word that looks like a failed proof."""
+    assert _errors(Equivalence(2e-6, 3, 5, outputs={"y": 2e-6})) == "largest error 2e-06"
+    assert _errors(Equivalence(3e-6, 3, 5, outputs={"y": 2e-6, "z": 0.0})) == "largest error 3e-06; of the outputs 2e-06"
+    told = _errors(Equivalence(3e-2, 9, 49, outputs={"y": 5e-9}))
+    assert told == "largest error 3e-02, where the original is itself off from float64; of the outputs 5e-09"

@@ -131,7 +131,7 @@ def test_in_a_browser_it_draws_searches_walks_and_folds() -> None:
         tab.keyboard.press("Enter")
         assert tab.evaluate("window.sent") == [{"kind": "fold", "block": 0}]
         tab.select_option("select", "cost")
-        assert "up to the dearest" in tab.inner_text(".cgorl-legend")
+        assert "to the dearest" in tab.inner_text(".cgorl-legend")
         assert tab.evaluate("window.model.get('colour')") == "cost"
         before = tab.evaluate(PAPER)
         tab.evaluate("document.body.dataset.jpThemeLight = 'true'")
