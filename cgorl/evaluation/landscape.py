@@ -99,12 +99,12 @@ def explore(what: Landscape, listen: Listening | None = None, tell: Callable[[st
             tell(f"{problem.words}: in {folder / NAME}.csv already")
             continue
         rows = describe(problem, list(_whole(run(problem.jobs, listen), listen)), what.keys)
-        fresh = pd.DataFrame([{**r, "settings": s, **origin} for r, s in zip(rows, settings, strict=True)])
+        fresh = pd.DataFrame([{**r, "settings": s, **origin, "command": what.command} for r, s in zip(rows, settings, strict=True)])
         if len(table):
             table = pd.concat([table[table["problem"] != problem.words], fresh], ignore_index=True)
         else:
             table = fresh
-        write(folder, NAME, table, page(table, what.keys["marks"], what.command))
+        write(folder, NAME, table, page(table, what.keys["marks"]))
     return table
 
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from cgorl.search.searcher import LIMITS
+
 NO_ROOM = 0.005
 """Room below which a search is not worth while: half a percent of the initial cost."""
 NEAR = 0.001
@@ -17,7 +19,7 @@ _HEAD = """# Is there anything to search?
 
 What each method makes of each graph, rule set and price list (estimates, not proven). `room` is (greedy - best) / initial,
 best being the lowest cost that any run found: this is a lower bound of what search could add. Where it is below 0.5 % there
-is **no room**, or none found in the time that the long run had. `moves` are the shares of matches that lower, keep and
+is **no room**, or none found within the limits of the long run. `moves` are the shares of matches that lower, keep and
 raise the cost, at the start, and over graphs on the way to the best. The barrier is that of the way found: `depth` is the
 largest number of rewrites between one best-so-far and the next lower cost, `height` the largest rise above the best-so-far
 in between, as a share of the initial cost; another way may have a lower one.
@@ -61,7 +63,7 @@ def verdict(room: float) -> str:
     return "unknown" if math.isnan(room) else "no room" if room < NO_ROOM else "room"
 
 
-def page(table: pd.DataFrame, marks: Sequence[int], command: str) -> str:
+def page(table: pd.DataFrame, marks: Sequence[int]) -> str:
     """The Markdown page of a table with a row for each problem and method (see cgorl.evaluation.landscape)."""
     methods = [m for m in dict.fromkeys(table["method"]) if m != "best"]
     facts, costs = [], []
@@ -76,7 +78,7 @@ def page(table: pd.DataFrame, marks: Sequence[int], command: str) -> str:
         known = f"{100 * (one['best_ms'] / one['initial_ms'] - 1):.2f} ({one['best_method']})"
         room = "" if math.isnan(one["room"]) else f"{100 * one['room']:.2f}"
         says = _bold(verdict(one["room"])) + (
-            "" if one["room"] >= NO_ROOM or by.get("best", {}).get("stopped") != "seconds" else " found in its time"
+            "" if one["room"] >= NO_ROOM or by.get("best", {}).get("stopped") not in LIMITS else " found within its limits"
         )
         costs.append([one["problem"], f"{one['initial_ms']:.4g}", *cells, known, room, says])
         shares = [_shares(one, ""), _shares(one, "way_")]
@@ -88,7 +90,7 @@ def page(table: pd.DataFrame, marks: Sequence[int], command: str) -> str:
     sources = [f"- {what}: {', '.join(dict.fromkeys(table[what]))}" for what in ("commit", "machine", "date")]
     failed = [f"- {r['problem']}, {r['method']}: {r['error']}" for r in table.to_dict("records") if isinstance(r["error"], str)]
     parts = [
-        *(_HEAD, f"- command: `{command}`", *sources, ""),
+        *(_HEAD, *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])), *sources, ""),
         *("## Cost after the search, change in % of the initial cost", "", *_markdown(first, costs), ""),
         *("backtracking N: after N expansions; a cell is empty where the method was cut off by its time before.", ""),
         *("## Moves, barrier, and evaluations needed", ""),

@@ -62,7 +62,7 @@ def test_the_page_says_what_the_table_says() -> None:
         {**one, "method": "best", "cost_ms": 80.0, "room": 0.19, "evaluations_to_own": 1234, "evaluations_to_known": 1200},
     ]  # fmt: skip
     table = pd.DataFrame([*rows, *({**r, "problem": "other", "room": 0.001} for r in rows)])
-    text = page(table, [100, 300], "python scripts/evaluate.py experiment=landscape")
+    text = page(table.assign(command="python scripts/evaluate.py experiment=landscape"), [100, 300])
     first = next(line for line in text.splitlines() if line.startswith("| net default taso | 100"))
     assert first == "| net default taso | 100 | -1.00 | -2.00 |  | -20.00 (best) | 19.00 | room |"
     assert "| net default taso | 40 | 25 / 50 / 25 | 10 / 80 / 10 | 9 | 4.20 | 40 / - | 1,234 / 1,200 | 1,234 / 1,200 |" in text
