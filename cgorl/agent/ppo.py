@@ -57,6 +57,8 @@ class PPO:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise PPOError(f"ppo.{name} must be a whole number of at least 1, not {value!r}")
+        if not isinstance(self.anneal_lr, bool):
+            raise PPOError(f"ppo.anneal_lr must be true or false, not {self.anneal_lr!r}")
         for name in ("learning_rate", "gamma", "gae_lambda", "clip_coef", "ent_coef", "vf_coef", "max_grad_norm", "target_kl"):
             value = getattr(self, name)
             if name == "target_kl" and value is None:

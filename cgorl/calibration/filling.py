@@ -13,7 +13,7 @@ from cgorl.cost.kernels.kernel import Kernel
 from cgorl.cost.measure import measure
 from cgorl.cost.measured import Measured
 from cgorl.ir.graph import Graph
-from cgorl.ir.sizes import symbols
+from cgorl.ir.sizes import Sizes, symbols
 from cgorl.rules.rule_set import RuleSet
 
 SECONDS = 600.0
@@ -31,7 +31,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(arguments: Sequence[str]) -> Iterator[Chosen]:
-    """Each model that `model=a,b` names. Raises ConfigError."""
+    """Each model that `model=a,b` names. Raises ConfigError, and DimsError for a symbol without a size."""
     given = next((a.partition("=")[2] for a in arguments if a.startswith("model=")), None)
     if given is None:
         raise config.ConfigError("'model' must be given, as model=...")
@@ -40,7 +40,8 @@ def chosen(arguments: Sequence[str]) -> Iterator[Chosen]:
         cfg = configured(rest, name)
         options = config.plain(cfg)
         graph, rules = jobs.simplified(cfg), config.rule_set(options["rules"])
-        sizes = {s: options["dims"].get(s, options["unbound"] or 1) for s in symbols(graph)}
+        Sizes(options["dims"], options["unbound"]).check(graph)
+        sizes = {s: options["dims"].get(s, options["unbound"]) for s in symbols(graph)}
         yield Chosen(Path(name).stem, graph, measured(cfg), sizes, rules)
 
 

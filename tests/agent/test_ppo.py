@@ -201,7 +201,9 @@ def test_what_an_update_tells() -> None:
     assert {"time/env", "time/act", "time/update", "time/curiosity", "charts/intrinsic_reward", "curiosity/inverse_accuracy"} <= told.keys()
 
 
-@pytest.mark.parametrize("wrong", [{"num_envs": 0}, {"total_timesteps": 1.5}, {"learning_rate": -1}, {"gamma": "x"}, {"target_kl": True}])
+@pytest.mark.parametrize(
+    "wrong", [{"num_envs": 0}, {"total_timesteps": 1.5}, {"learning_rate": -1}, {"gamma": "x"}, {"target_kl": True}, {"anneal_lr": "abc"}]
+)
 def test_wrong_options_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(PPOError, match=f"ppo.{next(iter(wrong))}"):
         PPO(**wrong)

@@ -201,7 +201,9 @@ def test_the_promise_is_measured_afresh(
 
     monkeypatch.setattr(promise, "tool", tool)
     monkeypatch.setattr(promise, "side_by_side", lambda *_, **more: {"written": Seen(1.0, 1.0, next(ratios), 20)})
-    promise.main([f"model={file}", "count=5", "dims.n=3", f"runs={tmp_path}/runs", "seed=7"])
+    with pytest.raises(SystemExit) as end:
+        promise.main([f"model={file}", "count=5", "dims.n=3", f"runs={tmp_path}/runs", "seed=7"])
+    assert end.value.code == 1
     out = capsys.readouterr().out
     assert seeds == [f"seed={k}" for k in range(7, 12)]
     assert "5 runs, 1 failed: 2 below 0.99 of the original's speed, 1 of them beyond noise" in out
@@ -209,3 +211,8 @@ def test_the_promise_is_measured_afresh(
     [folder] = (tmp_path / "runs" / "bench").iterdir()
     rows = list(csv.DictReader((folder / "promise.csv").open()))
     assert [r["ratio"] for r in rows] == ["1.2", "0.985", "0.95", "1.0", ""]
+
+
+def test_a_promise_that_was_kept_ends_well(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promise, "tool", lambda *_: (Ended("", 1.0, ""), {"gate": {"kept": "original"}}))
+    promise.main([f"model={file}", "count=2", "dims.n=3", f"runs={tmp_path}/runs"])

@@ -46,7 +46,10 @@ class Row:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints a line a run, then how many fell below `least`; all of it goes to promise.csv in a run's folder."""
+    """Prints a line a run, then how many fell below `least`; all of it goes to promise.csv in a run's folder.
+
+    Exits with 1 where a run failed or fell below it beyond noise.
+    """
     words = options(arguments, _DEFAULTS, (__doc__ or "").split("\n\n")[1])
     own = words.own
     if not own["model"] and not own["models"]:
@@ -68,6 +71,8 @@ def main(arguments: Sequence[str]) -> None:
             console.print("interrupted; what is done counts", highlight=False)
     for text in (*verdict(rows, float(own["least"])), about(), f"run       {tracker.folder}: promise.csv"):
         console.print(text, highlight=False, markup=False, soft_wrap=True)
+    if any(r.ratio is None or r.why or (r.high is not None and r.high < float(own["least"])) for r in rows):
+        sys.exit(1)
 
 
 def one(
