@@ -94,4 +94,4 @@ def test_pages_tell_every_value() -> None:
     origin: dict[str, Any] = {"error": None, "commit": "c", "machine": "m", "date": "d"}
     table = pd.DataFrame([{"training": "icm=none", "seed": k, "share": 0.5 + 0.01 * k, **origin} for k in (1, 2, 3)])
     text = studied.curiosity(table, "the command")
-    assert "| icm=none | -48.00 |" in text and "-49.00, -48.00, -47.00" in text and "of 3 values" in text and "`the command`" in text
+    assert "| icm=none | -48.00 |" in text and "-49.00, -48.00, -47.00" in text and "with 3 values" in text and "`the command`" in text
