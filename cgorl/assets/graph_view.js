@@ -1,7 +1,7 @@
 // GraphView: one graph with a search box, colours, and blocks that fold.
 import { GraphCanvas } from "./graph_canvas.js";
 import { unpack } from "./packed.js";
-import { element, followTheme, hideStandIn, milliseconds } from "./theme.js";
+import { element, followTheme, hideStandIn, kindOf, milliseconds } from "./theme.js";
 
 export function legend(scene, colour, host) {
   host.replaceChildren();
@@ -12,13 +12,7 @@ export function legend(scene, colour, host) {
   const kinds = colour === "mark" ? scene.marks : scene.families;
   const which = colour === "mark" ? scene.mark : scene.family;
   for (const k of [...new Set(which)].sort((a, b) => a - b)) {
-    const [name, light, dark] = kinds[k];
-    const item = element("span", "cgorl-kind");
-    const swatch = element("i");
-    swatch.style.setProperty("--light", light);
-    swatch.style.setProperty("--dark", dark);
-    item.append(swatch, name);
-    host.append(item);
+    host.append(kindOf(...kinds[k]));
   }
 }
 

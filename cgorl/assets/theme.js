@@ -65,3 +65,13 @@ export function element(tag, className, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
+
+/** A colour in both themes and what it stands for: an entry of a legend. */
+export function kindOf(name, light, dark) {
+  const item = element("span", "cgorl-kind");
+  const swatch = element("i");
+  swatch.style.setProperty("--light", light);
+  swatch.style.setProperty("--dark", dark);
+  item.append(swatch, name);
+  return item;
+}

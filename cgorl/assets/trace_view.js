@@ -2,7 +2,7 @@
 import { GraphCanvas } from "./graph_canvas.js";
 import { paintStrip } from "./graph_paint.js";
 import { unpack } from "./packed.js";
-import { element, followTheme, hideStandIn, inks, milliseconds, percent } from "./theme.js";
+import { element, followTheme, hideStandIn, inks, kindOf, milliseconds, percent } from "./theme.js";
 
 const RULE_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A6D3B", "#6A5ACD"];
 const PACE = 900;
@@ -149,15 +149,7 @@ function render({ model, el }) {
   }
 
   function legendOf(scene) {
-    marks.replaceChildren();
-    for (const [name, light, dark] of scene.marks) {
-      const item = element("span", "cgorl-kind");
-      const swatch = element("i");
-      swatch.style.setProperty("--light", light);
-      swatch.style.setProperty("--dark", dark);
-      item.append(swatch, name);
-      marks.append(item);
-    }
+    marks.replaceChildren(...scene.marks.map((kind) => kindOf(...kind)));
   }
 
   function table(head, rows) {
