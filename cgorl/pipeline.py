@@ -18,6 +18,7 @@ from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import ModelError, load, save
+from cgorl.ir.ops import BODIES
 from cgorl.ir.simplify import simplify
 from cgorl.ir.sizes import DimsError, symbols
 from cgorl.rules.coverage import Coverage, coverage
@@ -205,11 +206,14 @@ def _status(unchanged: bool, proof: Proof, verdict: Verdict | None, stopped: str
 
 
 def by_operator(graph: Graph, cost: CostModel) -> dict[str, float]:
-    """Milliseconds by operator; an activation that its producer takes along counts with that."""
+    """Milliseconds by operator; an activation that its producer takes along counts with that.
+
+    Operators with bodies (If, Loop, ...) are left out: what runs in those is not priced.
+    """
     view, found = Now(graph), dict[str, float]()
     for i in graph.order():
         node = graph.nodes[i]
-        if not node.is_source:
+        if not node.is_source and node.op not in BODIES:
             label = node.label
             found[label] = found.get(label, 0.0) + cost.node_ms(view, i)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -192,8 +193,8 @@ def _operators(outcome: Outcome) -> Table:
             str(m),
             str(n),
             f"{n - m:+d}" if n != m else "",
-            f"{_total(was, ops):.3f}",
-            f"{_total(now, ops):.3f}",
+            _total(was, [o for o in ops if before[o]]),
+            _total(now, [o for o in ops if after[o]]),
             style=style,
         )
 
@@ -206,8 +207,9 @@ def _operators(outcome: Outcome) -> Table:
     return table
 
 
-def _total(costs: dict[str, float], ops: list[str]) -> float:
-    return sum(costs.get(o, 0.0) for o in ops)
+def _total(costs: Mapping[str, float], ops: list[str]) -> str:
+    """The cost of those operators; a dash where that of one is not known."""
+    return f"{sum(costs[o] for o in ops):.3f}" if all(o in costs for o in ops) else "-"
 
 
 def _rewrites(outcome: Outcome) -> Table:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
+from typing import Any, cast
 
+import onnx.helper as oh
 import pytest
+from onnx import TensorProto
 from rich.console import Console
 
 from cgorl.certificate.equivalence import Equivalence
-from cgorl.report.screen import Screen, _errors, pace
+from cgorl.cost.roofline import Roofline
+from cgorl.ir.from_proto import from_proto
+from cgorl.pipeline import by_operator
+from cgorl.report.bench.engine import DEVICE
+from cgorl.report.screen import Screen, _errors, _operators, pace
 from cgorl.search.searcher import Budget, Progress
 
 HALF = Progress(expansions=50, evaluations=2000, seconds=10.0, best_ms=12.5, rewrites=7)
@@ -64,3 +72,19 @@ def test_an_error_in_the_middle_is_told_beside_that_of_the_outputs() -> None:
     assert _errors(Equivalence(3e-6, 3, 5, outputs={"y": 2e-6, "z": 0.0})) == "largest error 3e-06; of the outputs 2e-06"
     told = _errors(Equivalence(3e-2, 9, 49, outputs={"y": 5e-9}))
     assert told == "largest error 3e-02, where the original is itself off from float64; of the outputs 5e-09"
+
+
+def test_what_runs_in_a_body_has_no_cost_and_neither_has_a_sum_with_it() -> None:
+    kind = [oh.make_tensor_value_info(n, TensorProto.FLOAT, [64, 64]) for n in ("x", "y")]
+    yes, no = (
+        oh.make_graph([oh.make_node(op, ["x"], [op])], op, [], [oh.make_tensor_value_info(op, 1, [64, 64])]) for op in ("Exp", "Log")
+    )
+    choose = oh.make_node("If", ["c"], ["z"], name="choose", then_branch=yes, else_branch=no)
+    inputs = [kind[0], oh.make_tensor_value_info("c", TensorProto.BOOL, [])]
+    model = oh.make_model(oh.make_graph([choose, oh.make_node("Tanh", ["z"], ["y"])], "g", inputs, kind[1:]))
+    graph = from_proto(model)
+    costs = by_operator(graph, Roofline(DEVICE))
+    assert costs.keys() == {"Tanh"} and costs["Tanh"] > 0
+    table = _operators(cast(Any, SimpleNamespace(original=graph, graph=graph, before_ms=costs, after_ms=costs)))
+    told = dict(zip(table.columns[0]._cells, table.columns[4]._cells, strict=True))
+    assert told["If"] == told["all"] == "-" and told["Tanh"] == f"{costs['Tanh']:.3f}"
