@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,20 @@ from typing import Any
 
 class TrackError(ValueError):
     """A run folder that cannot be made or written to; the message says why."""
+
+
+@contextmanager
+def whole() -> Iterator[list[int]]:
+    """Ctrl-C is not heard within, so that what belongs together is written whole; the list it gives has each one that came."""
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Tracker:

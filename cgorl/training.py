@@ -22,7 +22,7 @@ from cgorl.ir.simplify import simplify
 from cgorl.report.drawing import drawing
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step, to_json
-from cgorl.tracking import Tracker, Wandb, WandbRun
+from cgorl.tracking import Tracker, Wandb, WandbRun, whole
 from cgorl.zoo.families import Families, label
 
 CHECKPOINT, POLICY = "checkpoint.pt", "policy.pt"
@@ -123,7 +123,7 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
     """
     options: dict[str, Any] = config.plain(cfg)
     made = parts(cfg)
-    learner, folder = made.learner, None if tracker is None else tracker.folder
+    learner = made.learner
     if options["resume"]:
         checkpoint.restore(options["resume"], learner, made.best, made.rules)
     wandb = _wandb(cfg, options, tracker, group)
@@ -138,12 +138,11 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
                     metrics = learner.update()
                 seconds, share = time.monotonic() - begun, _share(made)
                 spent = {k: v + metrics[f"time/{k}"] for k, v in spent.items()}
-                if tracker is not None and folder is not None:
-                    checkpoint.save(folder / CHECKPOINT, learner, made.best, made.rules, options)
-                    line = {**_numbers(metrics, made), "global_step": learner.global_step, "updates": learner.updates}
-                    tracker.log(**line, rules=metrics["rules"])
-                    if wandb is not None:
-                        wandb.log({**line, **{f"rules/{k}": v for k, v in metrics["rules"].items()}}, learner.global_step)
+                if tracker is not None:
+                    with whole() as pressed:  # a checkpoint has its line of metrics
+                        _log(made, metrics, tracker, wandb, options)
+                    if pressed:
+                        raise KeyboardInterrupt
                 if tell is not None:
                     tell(Update(learner.global_step, learner.args.total_timesteps, seconds, share, metrics))
                 if options["seconds"] is not None and seconds >= options["seconds"]:
@@ -154,7 +153,8 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
         rows = [_row(name, made.starts[k], made.best.found[k]) for k, name in enumerate(made.graphs) if k in made.best.found]
         done = Trained(tuple(rows), stopped, learner.global_step, time.monotonic() - begun, spent)
         if tracker is not None:
-            _keep(made, done, tracker, wandb, options)
+            with whole():  # the training has ended: there is nothing left to interrupt
+                _keep(made, done, tracker, wandb, options)
         code = 0
         return done
     finally:
@@ -188,6 +188,15 @@ def _numbers(metrics: Mapping[str, Any], made: Parts) -> dict[str, float]:
 def _row(name: str, start: Start, found: Found) -> dict[str, Any]:
     first = start.priced.cost_ms
     return {"model": name, "first_ms": first, "best_ms": found.cost_ms, "rewrites": len(found.path), "greedy_rewrites": start.greedy}
+
+
+def _log(made: Parts, metrics: Mapping[str, Any], tracker: Tracker, wandb: WandbRun | None, options: Mapping[str, Any]) -> None:
+    learner = made.learner
+    checkpoint.save(tracker.folder / CHECKPOINT, learner, made.best, made.rules, options)
+    line = {**_numbers(metrics, made), "global_step": learner.global_step, "updates": learner.updates}
+    tracker.log(**line, rules=metrics["rules"])
+    if wandb is not None:
+        wandb.log({**line, **{f"rules/{k}": v for k, v in metrics["rules"].items()}}, learner.global_step)
 
 
 def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None, options: Mapping[str, Any]) -> None:

@@ -18,7 +18,9 @@ import pytest
 import torch
 
 from cgorl import cli, config, sweep, training
+from cgorl.agent import checkpoint
 from cgorl.config import CONF
+from cgorl.tracking import Tracker
 from tests.test_config import Watched, keys
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -169,6 +171,24 @@ def test_an_interrupt_keeps_the_checkpoint() -> None:
     where = folder()
     assert torch.load(where / "checkpoint.pt", weights_only=True)["learner"]["updates"] == len(lines(where))
     assert (where / "summary.json").is_file()
+
+
+@pytest.mark.parametrize("at", ["checkpoint.save", "Tracker.log", "Tracker.write"])
+def test_an_interrupt_while_files_are_written_comes_after_them(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name = {"checkpoint": checkpoint, "Tracker": Tracker}[at.partition(".")[0]], at.partition(".")[2]
+    right = getattr(owner, name)
+
+    def pressed(*args: Any, **more: Any) -> Any:
+        if name != "write" or args[1] == "trace.json":
+            signal.raise_signal(signal.SIGINT)
+        return right(*args, **more)
+
+    monkeypatch.setattr(owner, name, pressed)
+    cfg = config.load_config("train", [*REPVGG, "ppo.total_timesteps=64"])  # 4 updates
+    done = training.train(cfg, tracker=Tracker("runs", "train", "x"))
+    where = folder()
+    assert done.stopped == ("all steps trained" if name == "write" else "interrupted") and (where / "summary.json").is_file()
+    assert torch.load(where / "checkpoint.pt", weights_only=True)["learner"]["updates"] == len(lines(where)) == (4 if name == "write" else 1)
 
 
 def test_wandb_offline_keeps_all_and_calls_nobody(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

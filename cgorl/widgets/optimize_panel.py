@@ -51,6 +51,8 @@ class OptimizePanel(Widget):
     result = traitlets.Dict().tag(sync=True)
     child = traitlets.Unicode("").tag(sync=True)
 
+    _job: Background | None = None  # there even where making the panel failed, and closing it asks
+
     def __init__(
         self, model: str | Path = "", runs: str | Path = "runs", zoo_parameters: Mapping[str, Any] | None = None, **choices: Any
     ) -> None:
@@ -65,7 +67,6 @@ class OptimizePanel(Widget):
                 raise PanelError(f"there is no {name}={value}; there is {', '.join(menus[name])}")
             form[name] = value
         self._runs, self._zoo = str(runs), dict(zoo_parameters or {})
-        self._job: Background | None = None
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._points: list[tuple[float, float]] = []
