@@ -107,6 +107,7 @@ def _row(r: Run, done: Done) -> dict[str, Any]:
 def _settings(job: Job) -> str:
     """12 hex digits that stand for all that a row depends on but the code; of a trained policy also its file."""
     options = {k: v for k, v in config.plain(job.cfg).items() if k != "runs"}
+    options["rules"].pop("own", None)  # the digest tells what is in the file
     text = json.dumps([options, jobs.parts(job.cfg).rules.digest], sort_keys=True)
     return hashlib.blake2b(text.encode() + _policy(job), digest_size=6).hexdigest()
 
