@@ -55,7 +55,7 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     assert (code, err) == (0, "") and "all steps trained: 48 steps" in out and "% saved" in out
     where = folder()
     pictures, files = {"before.svg", "best.svg"}, {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt"}
-    assert {p.name for p in where.iterdir()} == {*pictures, *files, "summary.json", "trace.json"}
+    assert {p.name for p in where.iterdir()} == {*pictures, *files, "run.json", "summary.json", "trace.json"}
     told = lines(where)
     assert [t["global_step"] for t in told] == [16, 32, 48] and "losses/approx_kl" in told[0] and told[0]["rules"]
     row = json.loads((where / "summary.json").read_text())["graphs"][0]
@@ -140,8 +140,13 @@ def test_a_sweep_of_four_with_one_failing(capsys: pytest.CaptureFixture[str]) ->
     code = cli.sweep([*SWEPT, "icm.beta=0.1,7", "seed=1,2"], "help")
     out = capsys.readouterr().out
     assert code == 1 and "failed: 2 of 4 jobs" in out and out.count("icm.beta must be") == 2 and "icm.beta=0.1 seed=2" in out
-    folders = list(Path("runs/train").iterdir())
-    assert sum((p / "checkpoint.pt").is_file() for p in folders) == 2
+    [place] = Path("runs/sweep").iterdir()
+    told = json.loads((place / "sweep.json").read_text())
+    assert [job["words"] for job in told["jobs"]] == [f"icm.beta={b} seed={s}" for b in ("0.1", "7") for s in (1, 2)]
+    assert told["command"].startswith("python scripts/sweep.py -m ") and f"report.py sweep={place}" in out
+    jobs = {(f.parent, job["number"]): job for f in place.glob("jobs/*/job.json") for job in [json.loads(f.read_text())]}
+    assert sorted(n for _, n in jobs) == [1, 2, 3, 4] and {job["sweep"] for job in jobs.values()} == {place.name}
+    assert all((p / "checkpoint.pt").is_file() == (n < 3) == (not job["error"]) for (p, n), job in jobs.items())
     assert cli.sweep([*SWEPT, "icm=none,count"], "help") == 0
     assert "failed" not in capsys.readouterr().out
 
@@ -188,7 +193,9 @@ def test_an_interrupt_while_files_are_written_comes_after_them(at: str, monkeypa
     done = training.train(cfg, tracker=Tracker("runs", "train", "x"))
     where = folder()
     assert done.stopped == ("all steps trained" if name == "write" else "interrupted") and (where / "summary.json").is_file()
-    assert torch.load(where / "checkpoint.pt", weights_only=True)["learner"]["updates"] == len(lines(where)) == (4 if name == "write" else 1)
+    assert (
+        torch.load(where / "checkpoint.pt", weights_only=True)["learner"]["updates"] == len(lines(where)) == (4 if name == "write" else 1)
+    )
 
 
 def test_wandb_offline_keeps_all_and_calls_nobody(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,7 +255,8 @@ def test_a_sweep_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     code = cli.sweep([*SWEPT, "icm.beta=0.1,7", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"], "help")
     out = capsys.readouterr().out
     assert code == 1 and "failed: 1 of 2 jobs" in out and "icm.beta must be" in out and "2 jobs by hydra/launcher=joblib" in out
-    assert sum((p / "checkpoint.pt").is_file() for p in Path("runs/train").iterdir()) == 1
+    assert sum((p / "checkpoint.pt").is_file() for p in Path("runs").glob("sweep/*/jobs/*")) == 1
+    assert len(list(Path("runs").glob("sweep/*/jobs/*/job.json"))) == 2
 
 
 @pytest.mark.parametrize(("launcher", "plugin"), [("ray", "hydra_ray_launcher"), ("submitit_local", "hydra_submitit_launcher")])
