@@ -78,7 +78,7 @@ class Graph:
 
     def __repr__(self) -> str:
         """One line, however large the graph is."""
-        count = sum(1 for node in self.nodes.values() if not node.is_source)
+        count = sum(1 for node in self.nodes.values() if not (node.is_source or node.constant))
         return f"Graph({self.frame.model.graph.name or 'unnamed'}: {count} nodes, opset {self.opset})"
 
     @property
