@@ -67,7 +67,7 @@ def read(*paths: str | Path, source: str = "jsonl") -> Experiment:
         if not place.is_dir():
             raise ReportError(f"there is no folder '{place}': name that of a sweep, of a run, or one with runs in it")
     if source == "wandb":
-        return _trainings(places, [from_wandb(f) for p in places for f in _wandb_files(p)])
+        return _trainings(places, _of_wandb(places))
     folders = list(dict.fromkeys(f for p in places for f in kinds.runs(p)))
     if not folders:
         if any(True for p in places for _ in kinds.sweeps(p)):
@@ -100,10 +100,16 @@ def _made(kind: str, places: Sequence[Path], made: trainings.Tables, origin: Map
     return Experiment(kind, tuple(places), made.jobs, made.metrics, made.results, made.curves, made.used, made.varied, told)
 
 
-def _wandb_files(place: Path) -> list[Path]:
-    found = sorted(place.rglob("run-*.wandb"), key=lambda p: p.parent.name)
-    if not found:
-        raise ReportError(f"there is no offline run of W&B in '{place}' (tracking=offline keeps one beside each training)")
+def _of_wandb(places: Sequence[Path]) -> list[Kept]:
+    """The runs of which there is one of W&B, by that; those that ended before there was one, by their folder."""
+    found: list[Kept] = []
+    for place in places:
+        files = sorted(place.rglob("run-*.wandb"), key=lambda p: p.parent.name)
+        if not files:
+            raise ReportError(f"there is no offline run of W&B in '{place}' (tracking=offline keeps one beside each training)")
+        found += [from_wandb(f) for f in files]
+        there = {run.folder for run in found}
+        found += [run for f in kinds.runs(place) if f not in there and not (run := from_folder(f)).lines]
     return found
 
 
