@@ -73,6 +73,8 @@ def sweep(place: Path, jobs: Sequence[tuple[str, Mapping[str, Any]]], command: s
 def two_by_three(place: Path) -> Path:
     """Two values of icm.beta with three seeds each: 0.2 is 2 points better on each seed; and a job that failed."""
     jobs: list[tuple[str, Mapping[str, Any]]] = [
-        (f"icm.beta={beta} seed={seed}", {"change": better - seed}) for beta, better in (("0.1", -10.0), ("0.2", -12.0)) for seed in (1, 2, 3)
+        (f"icm.beta={beta} seed={seed}", {"change": better - seed})
+        for beta, better in (("0.1", -10.0), ("0.2", -12.0))
+        for seed in (1, 2, 3)
     ]
     return sweep(place, [*jobs, ("icm.beta=7 seed=1", {"error": "icm.beta must be at most 1, not 7"})])

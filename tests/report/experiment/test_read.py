@@ -28,7 +28,13 @@ def test_a_sweep_is_one_tidy_frame(tmp_path: Path) -> None:
 def test_jobs_that_failed_or_never_ran_are_told(tmp_path: Path) -> None:
     place = sweep(
         tmp_path / "s",
-        [("seed=1", {}), ("seed=2", {"error": "no"}), ("seed=3", {"absent": True}), ("seed=4", {"end": False}), ("seed=5", {"error": "interrupted"})],
+        [
+            ("seed=1", {}),
+            ("seed=2", {"error": "no"}),
+            ("seed=3", {"absent": True}),
+            ("seed=4", {"end": False}),
+            ("seed=5", {"error": "interrupted"}),
+        ],
     )
     of = read(place)
     states = dict(zip(of.jobs["seed"], of.jobs["state"], strict=True))
@@ -57,7 +63,10 @@ def test_runs_without_a_sweep_are_told_by_their_configuration(tmp_path: Path) ->
 
 
 def test_sweeps_are_read_as_one(tmp_path: Path) -> None:
-    one, two = sweep(tmp_path / "a", [("icm.beta=0.1 seed=1", {})]), sweep(tmp_path / "b", [("icm.beta=0.1 seed=2", {}), ("icm.beta=0.2 seed=1", {})])
+    one, two = (
+        sweep(tmp_path / "a", [("icm.beta=0.1 seed=1", {})]),
+        sweep(tmp_path / "b", [("icm.beta=0.1 seed=2", {}), ("icm.beta=0.2 seed=1", {})]),
+    )
     of = read(one, two)
     assert list(of.jobs["job"]) == [1, 2, 3] and list(of.jobs["method"]) == ["icm.beta=0.1", "icm.beta=0.1", "icm.beta=0.2"]
     assert read(tmp_path).jobs.equals(of.jobs)
@@ -101,7 +110,7 @@ def test_an_evaluation_that_was_killed_is_read_by_its_lines(tmp_path: Path) -> N
     row = {"job": 1, "model": "net", "rules": "default", "device": "taso", "cost": "roofline", "search": "beam", "seed": None}
     ends = {"initial_ms": 2.0, "cost_ms": 1.5, "evaluations": 9, "wall_seconds": 3.0, "stopped": "x", "status": "not proven", "error": None}
     (tmp_path / "config.yaml").write_text("--- # job 1: net\nmodel: net\n")
-    with pytest.raises(ReportError, match="no job of the evaluation .* has ended yet"):
+    with pytest.raises(ReportError, match=r"no job of the evaluation .* has ended yet"):
         read(tmp_path)
     (tmp_path / "metrics.jsonl").write_text(json.dumps({"seconds": 0.1, **row, **ends}) + "\n" + '{"job": 2, "mo')
     of = read(tmp_path)
@@ -109,7 +118,16 @@ def test_an_evaluation_that_was_killed_is_read_by_its_lines(tmp_path: Path) -> N
 
 
 def test_a_table_of_results_is_read_with_its_curves(tmp_path: Path) -> None:
-    told = {"problem": "net", "method": "beam", "initial_ms": 2.0, "cost_ms": 1.0, "stopped": "x", "evaluations": 5, "curve": "0:2 5:1", "commit": "c"}
+    told = {
+        "problem": "net",
+        "method": "beam",
+        "initial_ms": 2.0,
+        "cost_ms": 1.0,
+        "stopped": "x",
+        "evaluations": 5,
+        "curve": "0:2 5:1",
+        "commit": "c",
+    }
     pd.DataFrame([told]).to_csv(tmp_path / "t.csv")
     of = read(tmp_path / "t.csv")
     assert of.curves["best_ms"].tolist() == [2.0, 1.0] and of.origin["commit"] == ("c",)
@@ -121,7 +139,7 @@ def test_a_table_of_results_is_read_with_its_curves(tmp_path: Path) -> None:
         (lambda p: p / "none", "there is no folder"),
         (lambda p: p, "there are no runs in"),
         (lambda p: training(p / "r", lines=0, end=False), "the run .* has written any metrics yet: there is nothing to report"),
-        (lambda p: [training(p / "r" / n, lines=0, end=False) for n in "ab"][0].parent, "none of the 2 runs there have written"),
+        (lambda p: next(iter([training(p / "r" / n, lines=0, end=False) for n in "ab"])).parent, "none of the 2 runs there have written"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(make: Any, says: str, tmp_path: Path) -> None:

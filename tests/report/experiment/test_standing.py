@@ -20,12 +20,14 @@ def test_differences_are_of_the_same_seeds(tmp_path: Path) -> None:
     assert row["difference"] == pytest.approx(2) and row["low"] == pytest.approx(2)  # unpaired they would overlap
     [other] = differences(of, "icm.beta=0.1").to_dict("records")
     assert other["verdict"] == "lower" and other["difference"] == pytest.approx(-2)
-    with pytest.raises(ReportError, match="there is no method 'x'; there is icm.beta=0.1, icm.beta=0.2"):
+    with pytest.raises(ReportError, match=r"there is no method .x.; there is icm\.beta=0\.1"):
         differences(of, "x")
 
 
 def test_what_is_not_told_apart(tmp_path: Path) -> None:
-    jobs = [(f"icm.beta={b} seed={s}", {"change": c}) for b, of in (("0.1", (-3, -5, -4)), ("0.2", (-5, -3, -4.5))) for s, c in enumerate(of)]
+    jobs = [
+        (f"icm.beta={b} seed={s}", {"change": c}) for b, of in (("0.1", (-3, -5, -4)), ("0.2", (-5, -3, -4.5))) for s, c in enumerate(of)
+    ]
     of = read(sweep(tmp_path / "s", jobs))
     assert list(differences(of)["verdict"]) == ["not told apart"]
     one = read(sweep(tmp_path / "t", [("icm.beta=0.1 seed=1", {"change": -3}), ("icm.beta=0.2 seed=1", {"change": -5})]))
