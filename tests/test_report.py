@@ -107,7 +107,7 @@ def test_a_sweep_in_which_all_failed_is_reported(capsys: pytest.CaptureFixture[s
 
     sweep(Path("s"), [("seed=1", {"error": "no memory"}), ("seed=2", {"absent": True})])
     code, out, err = run(capsys, "sweep=s")
-    assert (code, err) == (0, "") and "2 jobs, of which 1 failed, 1 were not run." in out and "no memory" in out
+    assert (code, err) == (0, "") and "2 jobs, of which 1 failed, 1 not begun." in out and "no memory" in out
 
 
 def test_several_folders_and_what_they_are_called(capsys: pytest.CaptureFixture[str]) -> None:

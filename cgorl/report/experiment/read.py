@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cgorl.report.experiment import kinds, searches, trainings
-from cgorl.report.experiment.kept import Kept, from_folder, from_wandb, mapping
+from cgorl.report.experiment.kept import NOT_RUN, Kept, from_folder, from_wandb, mapping
 from cgorl.report.experiment.kinds import ReportError
 
 SOURCES = ("jsonl", "wandb")
@@ -89,7 +89,7 @@ def _trainings(places: Sequence[Path], runs: Sequence[Kept]) -> Experiment:
     sweeps = [s for p in places for s in kinds.sweeps(p)]
     planned = [(s.name, mapping(s / "sweep.json")) for s in sweeps]
     made = trainings.tables(runs, planned)
-    if not len(made.metrics) and not (made.jobs["error"].astype(bool) | (made.jobs["state"] == "not run")).any():
+    if not len(made.metrics) and not (made.jobs["error"].astype(bool) | (made.jobs["state"] == NOT_RUN)).any():
         first = f"the run '{runs[0].folder}' has" if len(runs) == 1 else f"none of the {len(runs)} runs there have"
         raise ReportError(f"{first} written any metrics yet: there is nothing to report")
     return _made(kinds.TRAIN, places, made, _origin([*sweeps, *(r.folder for r in runs)]))

@@ -38,7 +38,7 @@ def test_jobs_that_failed_or_never_ran_are_told(tmp_path: Path) -> None:
     )
     of = read(place)
     states = dict(zip(of.jobs["seed"], of.jobs["state"], strict=True))
-    assert states == {1: "ended: all steps trained", 2: "failed", 3: "not run", 4: "running", 5: "interrupted"}
+    assert states == {1: "ended: all steps trained", 2: "failed", 3: "not begun", 4: "running", 5: "interrupted"}
     assert list(of.jobs["error"]) == ["", "no", "", "", ""]
     assert of.origin["command"] == ("python scripts/sweep.py -m model=net.onnx",) and of.origin["commit"] == ("abc1234",)
     assert list(of.results["seed"]) == [1, 4]  # the killed one counts with its best so far
