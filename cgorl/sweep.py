@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,6 +81,11 @@ def launched(what: Sequence[Job], place: Path, launcher: Sequence[str]) -> list[
     """
     try:
         ended = config.launch(launcher, _Work(tuple(what), place), len(what), place / "launcher")
+    except config.ConfigError:  # nothing has begun
+        (place / SWEEP).unlink()
+        with suppress(OSError):
+            place.rmdir()
+        raise
     except KeyboardInterrupt:
         return [Done(job, None, "", INTERRUPTED) for job in what]
     return [d if isinstance(d, Done) else Done(job, None, "", _told(d)) for job, d in zip(what, ended, strict=True)]

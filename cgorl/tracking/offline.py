@@ -46,9 +46,11 @@ def read(file: Path) -> OfflineRun:
             name, group = about.get("display_name", name), about.get("run_group", group)
             config.update({k: v for k, v in about.get("config", {}).get("update", {}).items() if k not in _OWN})
         elif record.get("type") == "history":
-            item = {k: v for k, v in about.get("item", {}).items() if k not in _OWN}
-            if any(isinstance(v, int | float) for v in item.values()):  # the others are tables and files
-                rows.append(item)
+            item = about.get("item", {})
+            media = {k.removesuffix("_type") for k in item if k.endswith("._type")}  # tables and pictures, in a row of their own
+            row = {k: v for k, v in item.items() if k not in _OWN and not any(k.startswith(m) for m in media)}
+            if row:
+                rows.append({**row, "seconds": item.get("_runtime")})
         elif record.get("type") == "exit":
             code = int(about.get("exit_code", 0))
     return OfflineRun(name, group, config, rows, code)

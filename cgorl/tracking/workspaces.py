@@ -113,7 +113,10 @@ def sync(folders: Sequence[Path], project: str, entity: str) -> int:
 
 def push(report: Any) -> str:
     """Saves the report on the server that the user is logged in to; returns its address. Raises TrackError."""
+    import wandb
+
     try:
+        wandb.Api().create_project(report.project, report.entity)  # as it is, where there is one; else W&B knows no runs to draw
         report.save()
     except Exception as e:
         raise TrackError(f"W&B cannot save the report: {_said(e)}") from None

@@ -19,7 +19,7 @@ from cgorl.report.exports import digits, words
 from cgorl.report.grid import BEST, EQUAL, Cell, Grid
 
 _GRAPHS = 12
-_STATES = {"failed": "failed", "not run": "were not run", "interrupted": "interrupted"}
+_STATES = {"failed": "failed", "not begun": "not begun", "interrupted": "interrupted"}
 
 
 def compose(of: Experiment, title: str = "", axis: str = "") -> Report:

@@ -12,7 +12,7 @@ import yaml
 from cgorl.report.metrics.log import Log
 from cgorl.tracking import METRICS, flat, offline
 
-RUNNING, FAILED, NOT_RUN = "running", "failed", "not run"
+RUNNING, FAILED, NOT_RUN = "running", "failed", "not begun"
 
 
 class Kept(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cgorl.report.experiment import kinds, searches, trainings
-from cgorl.report.experiment.kept import Kept, from_folder, from_wandb, mapping
+from cgorl.report.experiment.kept import NOT_RUN, Kept, from_folder, from_wandb, mapping
 from cgorl.report.experiment.kinds import ReportError
 
 SOURCES = ("jsonl", "wandb")
@@ -67,7 +67,7 @@ def read(*paths: str | Path, source: str = "jsonl") -> Experiment:
         if not place.is_dir():
             raise ReportError(f"there is no folder '{place}': name that of a sweep, of a run, or one with runs in it")
     if source == "wandb":
-        return _trainings(places, [from_wandb(f) for p in places for f in _wandb_files(p)])
+        return _trainings(places, _of_wandb(places))
     folders = list(dict.fromkeys(f for p in places for f in kinds.runs(p)))
     if not folders:
         if any(True for p in places for _ in kinds.sweeps(p)):
@@ -89,7 +89,7 @@ def _trainings(places: Sequence[Path], runs: Sequence[Kept]) -> Experiment:
     sweeps = [s for p in places for s in kinds.sweeps(p)]
     planned = [(s.name, mapping(s / "sweep.json")) for s in sweeps]
     made = trainings.tables(runs, planned)
-    if not len(made.metrics) and not (made.jobs["error"].astype(bool) | (made.jobs["state"] == "not run")).any():
+    if not len(made.metrics) and not (made.jobs["error"].astype(bool) | (made.jobs["state"] == NOT_RUN)).any():
         first = f"the run '{runs[0].folder}' has" if len(runs) == 1 else f"none of the {len(runs)} runs there have"
         raise ReportError(f"{first} written any metrics yet: there is nothing to report")
     return _made(kinds.TRAIN, places, made, _origin([*sweeps, *(r.folder for r in runs)]))
@@ -100,10 +100,16 @@ def _made(kind: str, places: Sequence[Path], made: trainings.Tables, origin: Map
     return Experiment(kind, tuple(places), made.jobs, made.metrics, made.results, made.curves, made.used, made.varied, told)
 
 
-def _wandb_files(place: Path) -> list[Path]:
-    found = sorted(place.rglob("run-*.wandb"), key=lambda p: p.parent.name)
-    if not found:
-        raise ReportError(f"there is no offline run of W&B in '{place}' (tracking=offline keeps one beside each training)")
+def _of_wandb(places: Sequence[Path]) -> list[Kept]:
+    """The runs of which there is one of W&B, by that; those that ended before there was one, by their folder."""
+    found: list[Kept] = []
+    for place in places:
+        files = sorted(place.rglob("run-*.wandb"), key=lambda p: p.parent.name)
+        if not files:
+            raise ReportError(f"there is no offline run of W&B in '{place}' (tracking=offline keeps one beside each training)")
+        found += [from_wandb(f) for f in files]
+        there = {run.folder for run in found}
+        found += [run for f in kinds.runs(place) if f not in there and not (run := from_folder(f)).lines]
     return found
 
 
