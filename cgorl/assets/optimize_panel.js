@@ -2,6 +2,7 @@
 import { LineChart } from "./line_chart.js";
 import { unpack } from "./packed.js";
 import { megabytes, Pieces } from "./pieces.js";
+import { tableOf } from "./tables.js";
 import { element, followTheme, hideStandIn } from "./theme.js";
 
 const STAGES = {
@@ -16,22 +17,6 @@ const STAGES = {
   save: "writing",
 };
 const LARGE = 10_000_000;
-
-function tableOf(head, rows) {
-  const made = element("table");
-  const top = element("tr");
-  head.forEach((title, k) => top.append(element("th", k ? "number" : "", title)));
-  const thead = element("thead");
-  thead.append(top);
-  const body = element("tbody");
-  for (const cells of rows) {
-    const row = element("tr");
-    cells.forEach((cell, k) => row.append(element("td", k ? "number" : "", cell)));
-    body.append(row);
-  }
-  made.append(thead, body);
-  return made;
-}
 
 function render({ model, el }) {
   const root = element("div", "cgorl cgorl-panel");
@@ -194,11 +179,11 @@ function render({ model, el }) {
     ended.append(element("div", "cgorl-headline", told.headline), element("div", "cgorl-proof", `proof: ${told.proven}`));
     const pair = element("div", "cgorl-lower");
     const left = element("div", "cgorl-ledger");
-    left.append(tableOf(["", "before", "after", "change"], told.rows));
+    left.append(tableOf(["", "before", "after", "change"], told.rows, [1, 2, 3]));
     pair.append(left);
     if (told.operators.length) {
       const right = element("div", "cgorl-ledger");
-      right.append(tableOf(["operator, estimated ms", "before", "after", "change"], told.operators));
+      right.append(tableOf(["operator, estimated ms", "before", "after", "change"], told.operators, [1, 2, 3]));
       pair.append(right);
     }
     ended.append(pair);
