@@ -56,6 +56,9 @@ function render({ model, el }) {
   Object.assign(inputs.seconds, { type: "number", min: 0, step: 1 });
   inputs.sizes = field(second, "sizes of open dims", element("input"), "batch=8, seq=128, or 1 for all");
   Object.assign(inputs.sizes, { type: "text", placeholder: "batch=8, seq=128" });
+  inputs.policy = field(second, "policy of the agent", element("input"), "a file that scripts/train.py wrote, as the kernel's machine has it");
+  Object.assign(inputs.policy, { type: "text", placeholder: "the one that comes along", spellcheck: false });
+  inputs.policy.parentElement.classList.add("cgorl-wide");
 
   const bar = element("div", "cgorl-bar");
   const start = element("button", "cgorl-primary", "optimize");
@@ -83,7 +86,7 @@ function render({ model, el }) {
   };
   zoo.addEventListener("change", () => zoo.value && (path.value = ""));
   path.addEventListener("input", () => path.value.trim() && (zoo.value = ""));
-  for (const input of [path, inputs.seconds, inputs.sizes]) input.addEventListener("keydown", (e) => e.stopPropagation());
+  for (const input of [path, inputs.seconds, inputs.sizes, inputs.policy]) input.addEventListener("keydown", (e) => e.stopPropagation());
 
   const say = (sentence) => {
     wrong.textContent = sentence;
@@ -147,6 +150,7 @@ function render({ model, el }) {
     root.dataset.at = moving ? "moving" : now.at;
     for (const control of [start, upload, zoo, path, ...Object.values(inputs)]) control.disabled = works || moving;
     inputs.device.disabled ||= inputs.cost.value === "measured";
+    inputs.policy.parentElement.hidden = inputs.search.value !== "agent";
     stop.hidden = !works;
     stop.textContent = now.at === "stopping" ? "drop it" : "stop";
     stop.title = now.at === "stopping" ? "ends the proof too: nothing is kept" : "the best so far is proven and kept";
@@ -160,7 +164,7 @@ function render({ model, el }) {
     } else text.textContent = now.at === "ready" ? "" : now.at === "failed" ? "it did not work out" : "done";
     if (now.at === "failed") say(now.text);
   }
-  inputs.cost.addEventListener("change", state);
+  for (const input of [inputs.cost, inputs.search]) input.addEventListener("change", state);
 
   let asked = 0;
   const picture = async () => {
@@ -224,7 +228,11 @@ function render({ model, el }) {
     if (pieces.told(content, buffers)) return;
     if (content.kind === "why") say(content.text);
   };
-  const heard = { "change:state": state, "change:picture": picture, "change:result": result, "change:child": child, "change:form": fill, "msg:custom": told };
+  const refill = () => {
+    fill();
+    state();
+  };
+  const heard = { "change:state": state, "change:picture": picture, "change:result": result, "change:child": child, "change:form": refill, "msg:custom": told };
   for (const [event, f] of Object.entries(heard)) model.on(event, f);
   const reveal = hideStandIn(model);
   const end = followTheme(root, () => chart.draw());
