@@ -11,6 +11,7 @@ export class Films {
     this.films = new Map(); // number -> { rows: [rule, where, share], where, costs }
     this.scenes = new Map(); // "number/step" -> [before, after]; null: asked for
     this.asked = new Set();
+    this.hold = false; // what is missing is on its way unasked
     this.rules = []; // in the order in which they were first met, which gives them their colours
   }
 
@@ -37,7 +38,7 @@ export class Films {
   // The film of a branch, null while it is on its way.
   get(number) {
     const found = this.films.get(number);
-    if (!found && number && !this.asked.has(number) && this.about(number)) {
+    if (!found && number && !this.hold && !this.asked.has(number) && this.about(number)) {
       this.asked.add(number);
       this.model.send({ kind: "film", branch: number });
     }

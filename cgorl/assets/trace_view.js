@@ -1,4 +1,9 @@
 // TraceView: the steps of an optimization, each before and after, with the curve of the cost, the ledger, and what else there was.
+//
+// The model holds picture (the first graph and the trace's steps), step, branch, branches, asks, guides and note. It is asked by
+// messages, and answers by messages: "step" (two drawings as buffers), "candidates", and "film" (the steps of a branch from `since`
+// on, with `left` of those asked for still to be done) to "film", "what_if" and "go_on"; "drop" changes `branches` alone; "why"
+// is a sentence about what could not be done.
 import { GraphCanvas } from "./graph_canvas.js";
 import { unpack } from "./packed.js";
 import { element, followTheme, hideStandIn, inks, kindOf, milliseconds, percent } from "./theme.js";
@@ -59,6 +64,7 @@ function render({ model, el }) {
   const candidates = new TraceCandidates(films, model, (row, by, steps) => {
     tree.say("");
     walk = { ask: ++asks, branch: 0, left: steps };
+    films.hold = true;
     model.send({ kind: "what_if", branch: way(), step: at(), rule: row.rule, nodes: row.nodes, by, steps, ask: walk.ask });
   });
   const tree = new TraceBranches(films, {
@@ -187,9 +193,13 @@ function render({ model, el }) {
     if (content.kind === "candidates" || (content.kind === "why" && content.about === "candidates")) candidates.take(content);
     else if (content.kind === "why") {
       tree.say(content.text);
-      if (["what_if", "go_on"].includes(content.about)) walk = null;
+      if (["what_if", "go_on"].includes(content.about)) {
+        walk = null;
+        films.hold = false;
+      }
     }
     if (content.kind === "film" && mine) {
+      films.hold = false;
       Object.assign(walk, { branch: content.branch, left: content.left });
       if (content.left) further();
       else walk = null;

@@ -20,11 +20,12 @@ const given = {traits};
 const held = Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v && v.bytes !== undefined ? bytes(v.bytes) : v]));
 const told = {{}};
 window.sent = [];
+window.kinds = [];
 window.model = {{
   get: (k) => held[k],
   set: (k, v) => {{ if (held[k] !== v) {{ held[k] = v; for (const f of told[`change:${{k}}`] || []) f(); }} }},
   save_changes: () => {{}},
-  send: (content) => window.sent.push(content),
+  send: (content) => {{ window.sent.push(content); window.kinds.push(content.kind); }},
   on: (event, f) => (told[event] ||= []).push(f),
   off: (event, f) => (told[event] = (told[event] || []).filter((g) => g !== f)),
   tell: (content, buffers = []) => {{ for (const f of told["msg:custom"] || []) f(content, buffers.map(bytes)); }},

@@ -264,6 +264,7 @@ def test_in_a_browser_one_branches_compares_and_drops() -> None:
         serve_all(tab, shown)
         tab.wait_for_selector(".cgorl-trace[data-branch='3']")
         assert len(shown.film(3).steps) == 9
+        assert "film" not in tab.evaluate("window.kinds")  # what is new came by itself, and only once
         tab.get_by_label("drop branch 1").click()
         serve_all(tab, shown)
         assert [b["number"] for b in shown.branches] == [0, 2, 3]
