@@ -93,6 +93,13 @@ def listening(tab: Any, address: str, kernels_there: int = 1) -> None:
     _until(listens, 30)
 
 
+def watch(tab: Any, said: list[str], asked: list[str]) -> None:
+    """Notes what goes wrong on a page, and every address that it asks."""
+    tab.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+    tab.on("pageerror", lambda e: said.append(str(e)))
+    tab.on("request", lambda r: asked.append(r.url))
+
+
 def run_all(tab: Any) -> None:
     """Runs all cells by the menu, as a person does."""
     tab.get_by_role("menuitem", name="Run", exact=True).click()
