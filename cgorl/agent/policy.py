@@ -20,7 +20,7 @@ from cgorl.rules.rule_set import RuleSet
 STOP = -2.0
 """The first score of stopping, that of a match that gains nothing being near 0: who learns should first see where rewriting leads."""
 
-GREED, FEAR = 3.0, 0.0
+GREED, FEAR = 4.0, 0.0
 """What the largest gain, and the largest loss, count in a first score: who learns begins as a walker that is greedy and not too shy, and
 learns where greed is wrong. Without it, a walk among hundreds of matches hardly ever comes to where the best ones lead."""
 
@@ -100,7 +100,8 @@ class Policy(nn.Module):
         whole_BH = self.whole(torch.cat([means(seen.h_UH, seen.of_N, b.nodes_B), b.g_BQ], 1))
         rank_M1 = b.rank_M.unsqueeze(-1)
         z_MH = torch.relu(self._local(b, seen) + self.sight(whole_BH).index_select(0, b.graph_M) + self.rank(rank_M1))
-        score_M = self.score(z_MH).squeeze(-1) + GREED_UNIT * (self.greed[0] * b.rank_M.clamp(min=0) + self.greed[1] * b.rank_M.clamp(max=0))
+        greed_M = self.greed[0] * b.rank_M.clamp(min=0) + self.greed[1] * b.rank_M.clamp(max=0)
+        score_M = self.score(z_MH).squeeze(-1) + GREED_UNIT * greed_M
         # the whole as actions see it: what matches there are on average, and those that would be taken
         chance_M = segment_log_softmax(score_M.detach(), b.graph_M, b.size).exp().unsqueeze(-1)
         taken_BH = segment_sum(chance_M * z_MH, b.graph_M, b.size)
