@@ -96,7 +96,7 @@ def claims(found: Mapping[str, Mapping[str, Method]]) -> list[list[str]]:
         for mine in ("agent", "agent alone"):
             if mine not in of:
                 continue
-            who = "lower than every baseline at equal evaluations" + (", without gains beside the policy" if mine != "agent" else "")
+            who = "lower than every baseline at equal evaluations" + (", no walk led by gains" if mine != "agent" else "")
             if others:
                 rows.append([who, problem, *_lower(of, mine, min(others, key=lambda m: others[m].iqm))])
         for control in ("gain", "untrained"):
