@@ -80,7 +80,7 @@ def chart(of: Sequence[Group], metric: str, axis: str, weight: float = 0.0, band
         many = band and len(points) > 1
         for x, y in points:
             lines.append(Line(group.label, colour, *thinned(x, y, _POINTS), faint=many, steps=steps))
-        if many and (found := _band(points)) is not None:
+        if many and (found := spread(points)) is not None:
             lines.append(Line(group.label, colour, *found))
     lines.sort(key=lambda line: not line.faint)
     return Chart(lines, axis, metric if not weight else f"{metric} (smoothed, {weight:g})")
@@ -92,7 +92,7 @@ def _points(run: Run, metric: str, axis: str, weight: float) -> tuple[Values, Va
     return x[known], y[known]
 
 
-def _band(points: Sequence[tuple[Values, Values]]) -> tuple[Values, Values, Values, Values] | None:
+def spread(points: Sequence[tuple[Values, Values]]) -> tuple[Values, Values, Values, Values] | None:
     """x, interquartile mean, low and high over runs, where all of them have values; None where that is nowhere."""
     low, high = max(x[0] for x, _ in points), min(x[-1] for x, _ in points)
     if not low < high:
@@ -100,9 +100,9 @@ def _band(points: Sequence[tuple[Values, Values]]) -> tuple[Values, Values, Valu
     every = np.unique(np.concatenate([x[(x >= low) & (x <= high)] for x, _ in points]))
     grid = every if len(every) <= _GRID else np.linspace(low, high, _GRID)
     values_RG = np.array([np.interp(grid, x, y) for x, y in points])
-    spread = np.array([interval(list(column), draws=_DRAWS) for column in values_RG.T])
+    ends = np.array([interval(list(column), draws=_DRAWS) for column in values_RG.T])
     middle = np.array([iqm(list(column)) for column in values_RG.T])
-    return grid, middle, spread[:, 0], spread[:, 1]
+    return grid, middle, ends[:, 0], ends[:, 1]
 
 
 def last(run: Run, metric: str) -> float:
