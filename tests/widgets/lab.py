@@ -68,8 +68,11 @@ def shut_down(address: str) -> None:
 
 
 def opened(tab: Any, address: str, notebook: str) -> None:
-    """Opens a notebook and waits until its kernel listens: the mark of idleness alone turns idle before it is connected."""
-    tab.goto(f"{address}/lab/tree/{notebook}?token={_TOKEN}")
+    """Opens a notebook alone and waits until its kernel listens: the mark of idleness turns idle before it is connected.
+
+    Without `reset` JupyterLab opens again what was open before, whose kernels are gone.
+    """
+    tab.goto(f"{address}/lab/tree/{notebook}?reset&token={_TOKEN}")
     tab.get_by_text("Python 3 (ipykernel) | Idle").first.wait_for(timeout=60_000)
 
     def listens() -> bool:
