@@ -81,13 +81,13 @@ class Inference:
 
     def search(self, course: Course, score: Scorer, hedge: float = 0.0) -> str:
         """Walks from the first graph as `score` leads, and says what stopped it; `hedge` is the share of samples that gains lead."""
-        walk = _Walk(course, self.horizon or reach(course.start))
+        walk = Walk(course, self.horizon or reach(course.start))
         first = walk.begin()
         if not first.matches:
             return course.meter.spent() or "no rule matches"
         return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score, hedge)
 
-    def _walks(self, walk: _Walk, first: View, score: Scorer, hedge: float) -> str:
+    def _walks(self, walk: Walk, first: View, score: Scorer, hedge: float) -> str:
         rng, gains = random.Random(self.seed), by_gain()
         # the likeliest walk comes first, so that more samples are never worse than greedy, wherever the budget ends; then greed's
         likeliest = [1, 1] if hedge else [1]
@@ -113,7 +113,7 @@ class Inference:
                     at[k] = walk.after(view, view.matches[drawn])
         return "all walks walked"
 
-    def _beam(self, walk: _Walk, first: View, score: Scorer) -> str:
+    def _beam(self, walk: Walk, first: View, score: Scorer) -> str:
         level: list[tuple[float, View]] = [(0.0, first)]
         seen = {first.state.graph.key}
         for _ in range(walk.horizon):
@@ -163,10 +163,11 @@ def log_softmax(scores: Sequence[float]) -> list[float]:
     return [s - total for s in scores]
 
 
-class _Walk:
+class Walk:
     """Views of the states of one search, those walked of late remembered with what the policy thinks of them."""
 
     def __init__(self, course: Course, horizon: int) -> None:
+        """On the course of a search, ways of at most `horizon` steps."""
         self.course, self.meter, self.horizon = course, course.meter, horizon
         self.initial_ms = course.start.cost_ms
         self._known: OrderedDict[tuple[int, Match], View] = OrderedDict()
@@ -174,6 +175,7 @@ class _Walk:
         self._count = 0
 
     def begin(self) -> View:
+        """The first graph of the search."""
         start = self.course.start
         table = NodeTable(start.graph, self.course.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
         passed = Passed(start.graph, start.cost_ms, table.kinds)
@@ -197,6 +199,7 @@ class _Walk:
         return [self._scores[v.number] for v in views]
 
     def after(self, view: View, match: Match, child: State | None = None) -> View:
+        """What `match`, one of the view's state, leads to; `child` is that state where it is there already."""
         key = view.number, match
         if key in self._known:
             self._known.move_to_end(key)
