@@ -16,7 +16,7 @@ from cgorl.agent.policy import Policy
 from cgorl.agent.ppo import Learner
 from cgorl.rules.rule_set import RuleSet
 
-FORM = 1
+FORM = 2
 _FIELDS = ("form", "config", "rules", "rules_digest", "encoder", "learner", "best")
 
 

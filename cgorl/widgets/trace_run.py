@@ -61,5 +61,5 @@ def _policy(folder: Path, options: Mapping[str, Any]) -> dict[str, Any] | None:
     if search.get("_target_") == _AGENT:
         from cgorl.search.agent import GENERAL
 
-        return {"path": search["checkpoint"] or GENERAL, "gain": search["gain"], "temperature": search["temperature"]}
+        return {"path": search["checkpoint"] or GENERAL, "temperature": search["temperature"]}
     return {"path": folder / _CHECKPOINT} if (folder / _CHECKPOINT).is_file() else None

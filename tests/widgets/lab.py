@@ -72,8 +72,11 @@ def shut_down(address: str) -> None:
 
 
 def opened(tab: Any, address: str, notebook: str) -> None:
-    """Opens a notebook and waits until its kernel listens."""
-    tab.goto(f"{address}/lab/tree/{notebook}?token={_TOKEN}")
+    """Opens a notebook alone and waits until its kernel listens.
+
+    Without `reset` JupyterLab opens again what was open before, whose kernels are gone.
+    """
+    tab.goto(f"{address}/lab/tree/{notebook}?reset&token={_TOKEN}")
     listening(tab, address)
 
 

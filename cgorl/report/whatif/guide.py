@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.inference import View, Walk, with_gains
+from cgorl.search.inference import View, Walk
 
 
 class GuideError(ValueError):
@@ -30,11 +30,11 @@ class Thought(NamedTuple):
 class Guide:
     """The policy in a file, as a search makes use of it.
 
-    `gain` and `temperature` are those of search=agent; without them the chances are the policy's own. Raises GuideError
-    where the agent's packages are not installed, AgentError for a file that holds no policy.
+    `temperature` is that of search=agent; without it the chances are the policy's own. Raises GuideError where the agent's
+    packages are not installed, AgentError for a file that holds no policy.
     """
 
-    def __init__(self, path: str | Path, rules: RuleSet, gain: float = 0.0, temperature: float = 1.0) -> None:
+    def __init__(self, path: str | Path, rules: RuleSet, temperature: float = 1.0) -> None:
         """Reads the file, with its curiosity module if it has one."""
         if find_spec("torch") is None or find_spec("torch_geometric") is None:
             raise GuideError("a policy needs the agent's packages: pip install -c constraints.txt -e '.[agent]'")
@@ -44,7 +44,7 @@ class Guide:
         self.path = Path(path)
         self._policy, _ = checkpoint.policy(path, rules)
         self._curiosity = checkpoint.curiosity(path, rules)
-        self._score = with_gains(scorer(self._policy, temperature), gain)
+        self._score = scorer(self._policy, temperature)
 
     @property
     def curious(self) -> bool:

@@ -31,7 +31,7 @@ def outcome() -> Outcome:
 
 def branches(guide: Guide | None = None) -> Branches:
     assert outcome().cost is not None
-    return Branches(Film.of(outcome()), outcome().cost, lambda: guide or Guide(GENERAL, outcome().rules, gain=1.0))
+    return Branches(Film.of(outcome()), outcome().cost, lambda: guide or Guide(GENERAL, outcome().rules))
 
 
 @pytest.fixture(scope="module")
