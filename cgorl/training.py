@@ -24,7 +24,7 @@ from cgorl.report.graphs.svg import svg
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step, to_json
 from cgorl.tracking import METRICS, Tracker, Wandb, WandbRun, whole
-from cgorl.zoo.families import Families, label
+from cgorl.zoo.families import Drawn, Families
 
 CHECKPOINT, POLICY = "checkpoint.pt", "policy.pt"
 
@@ -83,7 +83,7 @@ def parts(cfg: Any) -> Parts:
     curiosity: Curiosity | None = config.build(cfg.icm) or None
     graphs: dict[str, Graph] = {}
     named = _named(cfg, options)
-    for name, (what, zoo) in named.items():
+    for name, (what, zoo, _) in named.items():
         model = pipeline.load_model(what, zoo)
         pipeline.check_model(model, options["dims"])
         graphs[name] = simplify(model).graph if options["simplify"] else model
@@ -92,7 +92,8 @@ def parts(cfg: Any) -> Parts:
     else:
         policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
     assert isinstance(policy.encoder, Encoder)
-    starts = [Start.of(graph, rules, cost) for graph in graphs.values()]
+    fewer = {without: _without(options["rules"], without) for _, _, without in named.values() if without}
+    starts = [Start.of(graph, rules, cost, offered=fewer.get(named[name].without)) for name, graph in graphs.items()]
     for name, start in zip(graphs, starts, strict=True):
         if not start.priced.prices:
             raise TrainError(f"no rule matches in '{name}': there is nothing to learn")
@@ -100,20 +101,23 @@ def parts(cfg: Any) -> Parts:
         curiosity.begin(rules, policy.rules.known, options["seed"])
     best = Best()
     envs = [RewriteEnv(starts, episodes, best) for _ in range(args.num_envs)]
-    drawn = frozenset(n for n, (what, _) in named.items() if n != what)
+    drawn = frozenset(n for n, one in named.items() if n != one.name)
     return Parts(graphs, rules, starts, best, Learner(args, policy, envs, curiosity, options["seed"]), drawn)
 
 
-def _named(cfg: Any, options: Mapping[str, Any]) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """What to train on: for each name that is told, the model and its parameters of the zoo."""
+def _named(cfg: Any, options: Mapping[str, Any]) -> dict[str, Drawn]:
+    """What to train on, by the name that is told."""
     names = list(dict.fromkeys([*([options["model"]] if options["model"] else []), *options["models"]]))
-    found: dict[str, tuple[str, Mapping[str, Any]]] = {n: (n, options["zoo"] if n == options["model"] else {}) for n in names}
+    found = {n: Drawn(n, options["zoo"] if n == options["model"] else {}) for n in names}
     families: Families | None = config.build(cfg.families) or None
-    for name, parameters in families.drawn(options["seed"]) if families else []:
-        found[label(name, parameters)] = name, parameters
+    found |= {str(one): one for one in (families.drawn(options["seed"]) if families else [])}
     if not found:
         raise TrainError("there is nothing to train on: model=..., models=[...] or families=... must be given")
     return found
+
+
+def _without(rules: Mapping[str, Any], tags: Sequence[str]) -> RuleSet:
+    return config.rule_set({**rules, "exclude": [*rules["exclude"], *tags]})
 
 
 def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, group: str | None = None, name: str = "") -> Trained:

@@ -197,7 +197,7 @@ def test_what_an_update_tells() -> None:
     told = learner(ICM()).update()
     for name in ("policy_loss", "value_loss", "entropy", "approx_kl", "old_approx_kl", "clipfrac", "explained_variance", "grad_norm"):
         assert isinstance(told[f"losses/{name}"], float)
-    assert 0.8 < told["losses/entropy"] <= 1 and told["charts/SPS"] > 0
+    assert 0.5 < told["losses/entropy"] <= 1 and told["charts/SPS"] > 0
     assert {"time/env", "time/act", "time/update", "time/curiosity", "charts/intrinsic_reward", "curiosity/inverse_accuracy"} <= told.keys()
 
 

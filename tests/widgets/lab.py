@@ -68,8 +68,11 @@ def shut_down(address: str) -> None:
 
 
 def opened(tab: Any, address: str, notebook: str) -> None:
-    """Opens a notebook and waits until its kernel listens: the mark of idleness alone turns idle before it is connected."""
-    tab.goto(f"{address}/lab/tree/{notebook}?token={_TOKEN}")
+    """Opens a notebook alone and waits until its kernel listens: the mark of idleness turns idle before it is connected.
+
+    Without `reset` JupyterLab opens again what was open before, whose kernels are gone.
+    """
+    tab.goto(f"{address}/lab/tree/{notebook}?reset&token={_TOKEN}")
     tab.get_by_text("Python 3 (ipykernel) | Idle").first.wait_for(timeout=60_000)
 
     def listens() -> bool:
@@ -77,6 +80,13 @@ def opened(tab: Any, address: str, notebook: str) -> None:
         return any(k["execution_state"] == "idle" and k["connections"] >= 1 for k in kernels or [])
 
     _until(listens, 30)
+
+
+def watch(tab: Any, said: list[str], asked: list[str]) -> None:
+    """Notes what goes wrong on a page, and every address that it asks."""
+    tab.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+    tab.on("pageerror", lambda e: said.append(str(e)))
+    tab.on("request", lambda r: asked.append(r.url))
 
 
 def run_all(tab: Any) -> None:

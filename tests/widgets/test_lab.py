@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.widgets.lab import lab, notebook, opened, run_all, shut_down
+from tests.widgets.lab import lab, notebook, opened, run_all, shut_down, watch
 from tests.widgets.page import browser
 
 CELLS = (
@@ -20,16 +20,25 @@ def test_the_widgets_live_in_jupyterlab_and_stay_as_pictures(tmp_path: Path) -> 
         tab = chromium.new_page(viewport={"width": 1300, "height": 1000})
         said: list[str] = []
         asked: list[str] = []
-        tab.on("pageerror", lambda e: said.append(str(e)))
-        tab.on("request", lambda r: asked.append(r.url))
+        watch(tab, said, asked)
         opened(tab, address, "look.ipynb")
         run_all(tab)
         tab.wait_for_selector(".cgorl-graph.cgorl-dark .cgorl-canvas[data-painted]", timeout=60_000)
         tab.wait_for_selector(".cgorl-trace[data-shown='0']", timeout=60_000)
         tab.locator(".cgorl-slider").fill("2")  # answered by the kernel
         tab.wait_for_selector(".cgorl-trace[data-shown='2']", timeout=30_000)
+        tab.wait_for_selector(".cgorl-candidates[data-shown='0/2']", timeout=30_000)
+        tab.locator(".cgorl-candidates tbody tr").nth(2).click()  # what if
+        tab.wait_for_selector(".cgorl-trace[data-branch='1'][data-shown='2'][data-walks='false']", timeout=60_000)
+        parted = tab.inner_text(".cgorl-branches tr[data-branch='1'] td >> nth=1")
+        tab.locator(".cgorl-branches tr[data-branch='0']").click()
+        tab.wait_for_selector(".cgorl-trace[data-branch='0'][data-shown='2']", timeout=30_000)
+        assert parted.startswith("3: ")
         tab.wait_for_selector(".cgorl-rules .cgorl-item.now", timeout=60_000)
         tab.wait_for_selector(".cgorl-rules .cgorl-terms dt", timeout=30_000)
+        tab.locator(".cgorl-rules .cgorl-main").focus()
+        tab.keyboard.press("End")  # why not there
+        tab.get_by_text("it is an output of the model, no node").wait_for(timeout=30_000)
         assert tab.locator("[data-cgorl]:visible").count() == 0
         tab.keyboard.press("Control+s")
         tab.wait_for_function("!document.querySelector('.jp-mod-dirty')", timeout=30_000)
@@ -43,3 +52,5 @@ def test_the_widgets_live_in_jupyterlab_and_stay_as_pictures(tmp_path: Path) -> 
         tab.wait_for_selector("[data-cgorl] img", timeout=30_000)
         assert tab.evaluate("document.querySelector('[data-cgorl] img').naturalWidth") > 100
         assert tab.get_by_text("Error displaying widget").first.is_hidden()
+        film = tab.locator("[data-cgorl]").nth(1)
+        assert "branch 1" in film.inner_text()

@@ -41,7 +41,9 @@ def groups(runs: Sequence[Run]) -> list[Group]:
         found.setdefault(("about", *sorted(about)) if run.about else ("folder", run.log.folder), []).append(run)
     known = [dict(key[1:]) if key[0] == "about" else {} for key in found]
     told = [about for about, key in zip(known, found, strict=True) if key[0] == "about"]
-    varied = [k for k in dict.fromkeys(k for about in told for k in about) if len({about.get(k) for about in told}) > 1]
+    told = [_chosen(about) for about in told]
+    known = [_chosen(about) for about in known]
+    varied = [k for k in dict.fromkeys(k for about in told for k in about) if len({about[k] for about in told if k in about}) > 1]
     return [Group(_label(about, varied, of), of) for about, of in zip(known, found.values(), strict=True)]
 
 
@@ -49,8 +51,14 @@ def _seed(key: str) -> bool:
     return key.rpartition(".")[2] == "seed"
 
 
+def _chosen(about: Mapping[str, str]) -> dict[str, str]:
+    """A choice of a group by the name of its class, or `none`, so that only what two choices both have is compared further."""
+    found = {k: "none" if v == "{}" else v for k, v in about.items() if not k.endswith("._target_")}
+    return found | {k.removesuffix("._target_"): v.rpartition(".")[2] for k, v in about.items() if k.endswith("._target_")}
+
+
 def _label(about: Mapping[str, str], varied: Sequence[str], runs: Sequence[Run]) -> str:
-    told = " ".join(f"{k}={about[k]}" for k in varied if k in about and not k.endswith("_target_"))
+    told = " ".join(f"{k}={about[k]}" for k in varied if k in about)
     name = told or about.get("model") or runs[0].log.folder.name
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
 
