@@ -42,7 +42,8 @@ def compose(of: Experiment, title: str = "", axis: str = "") -> Report:
         ("All jobs", [_jobs(of)]),
     )
     groups = tuple(dict.fromkeys(Path(f).parent.parent.name for f in of.jobs["folder"] if Path(str(f)).parent.name == "jobs"))
-    return Report(title or f"{of.kind}: {of.name}", found, groups)
+    runs = tuple(str(r) for r in of.jobs["run"] if r)
+    return Report(title or f"{of.kind}: {of.name}", found, groups, () if groups else runs)
 
 
 def _short(of: Experiment, grid: Grid | None) -> list[str]:
