@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PINS   := $(shell { cat constraints.txt pyproject.toml; pwd -P; } | cksum | cut -d ' ' -f 1)
 BASE   := $(VENV)/.report-$(PINS)
 DEV    := $(VENV)/.agent,dev,report-$(PINS)
-LAB    := $(VENV)/.lab-$(PINS)
+LAB    := $(VENV)/.agent,lab-$(PINS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -38,8 +38,8 @@ lint: $(DEV) ## check style, types and layers
 	$(BIN)/mypy --strict cgorl
 	$(BIN)/lint-imports
 
-lab: $(LAB) ## open JupyterLab
-	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+lab: $(LAB) ## open JupyterLab, on the notebook that says what there is
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 screenshots: $(DEV) ## take pictures of the widgets, light and dark (written to runs/screenshots; needs chromium)
 	$(BIN)/python -m tests.widgets.screenshots runs/screenshots

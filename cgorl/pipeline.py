@@ -72,6 +72,11 @@ class Outcome:
     notes: tuple[str, ...] = ()
     cost: CostModel | None = None
 
+    def __repr__(self) -> str:
+        """One line, however large the model is."""
+        ms = f"{self.initial_cost_ms:.4g} -> {self.cost_ms:.4g} ms estimated"
+        return f"Outcome({self.status.value}: {ms}, {len(self.trace)} rewrites; {self.proof.whole or 'not proven'})"
+
     def save(self, path: str | Path) -> list[Path]:
         """Writes the optimized model; returns the files. Raises ModelError."""
         return save(self.graph, path)

@@ -140,7 +140,9 @@ def _row(r: Run, done: Done) -> dict[str, Any]:
 def _settings(job: Job) -> str:
     """12 hex digits that stand for all that a row depends on but the code; of a trained policy also its file."""
     options = {k: v for k, v in config.plain(job.cfg).items() if k != "runs"}
-    text = json.dumps([options, _digest(json.dumps(options["rules"]))], sort_keys=True)
+    digest = _digest(json.dumps(options["rules"]))
+    options["rules"].pop("own", None)  # the digest tells what is in the file
+    text = json.dumps([options, digest], sort_keys=True)
     return hashlib.blake2b(text.encode() + _policy(job), digest_size=6).hexdigest()
 
 

@@ -14,6 +14,8 @@ import traitlets
 
 from cgorl import config, zoo
 from cgorl.background import Background
+from cgorl.ir.graph import Graph
+from cgorl.pipeline import load_model
 from cgorl.report.metrics.chart import Chart, Line, packed, svg, thinned
 from cgorl.widgets.assets import module
 from cgorl.widgets.inbox import LARGEST, PIECE, Inbox, piece
@@ -42,8 +44,8 @@ class OptimizePanel(Widget):
     `model` is a name of the zoo or a path; one can also be uploaded. `choices` are `rules`, `cost`, `device`, `search` (see
     conf/), `seconds` for the search, `sizes` of open dims such as "batch=8, seq=128", or "1" for all, and for search="agent" a
     `policy` (a file that scripts/train.py wrote; "": the one that comes along). The work runs in a process of its own; each run
-    keeps its folder in `runs`. From Python: `start`, `stop`, `wait`, `folder`, `files`, `film`.
-    Raises PanelError for a choice that there is not.
+    keeps its folder in `runs`. From Python: `start`, `stop`, `wait`, `run` (both), `original`, `folder`, `files`,
+    `film`. Raises PanelError for a choice that there is not.
     """
 
     _esm = module("optimize_panel.js")
@@ -89,6 +91,7 @@ class OptimizePanel(Widget):
             self._points, self._film = [], None
             self.picture, self.result, self.child = b"", {}, ""
             self.state = {"at": "running", "stage": "start", "text": "", "share": None}
+            self._given = values["model"], values["zoo"]
             self._job = Background("optimize", values, self._told)
         return self
 
@@ -106,6 +109,8 @@ class OptimizePanel(Widget):
             raise PanelError(str(e)) from None
         model = str(form["model"]).strip()
         given = {name: form[name] for name in CHOICES}
+        if form["cost"] == "measured":
+            given["cost.table"] = str(Path(self._runs) / "costs")
         parameters = self._zoo if model in zoo.names() else {}
         if form["search"] == _AGENT:
             given |= _agents(str(form["policy"]).strip())
@@ -127,6 +132,24 @@ class OptimizePanel(Widget):
         if self._job is None:
             raise PanelError("nothing was started yet")
         return self._job.wait(seconds).get("kind") == "end"
+
+    def run(self) -> OptimizePanel:
+        """Starts the work unless it was started here or in the browser, and waits for its end; returns itself.
+
+        Raises PanelError with what went wrong where there is no result.
+        """
+        if self._job is None:
+            self.start()
+        if not self.wait():
+            raise PanelError(self.state["text"])
+        return self
+
+    @property
+    def original(self) -> Graph:
+        """The model that was optimized, as it was. Raises PanelError where nothing was started, ModelError where it is gone."""
+        if self._job is None:
+            raise PanelError("nothing was started yet")
+        return load_model(*self._given)
 
     @property
     def folder(self) -> Path:

@@ -43,6 +43,9 @@ def test_two_panels_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     second.start()
     assert first.wait(200) and second.wait(200), (first.state, second.state)
     assert first.folder != second.folder and first.state["at"] == second.state["at"] == "done"
+    before = first.folder
+    assert first.run() is first and first.folder == before, "what was started is waited for, not started again"
+    assert first.original.key == cgorl.load("squeezenet1_1", image=64).key
     for one in (first, second):
         [file] = one.files
         assert cgorl.verify(cgorl.load("squeezenet1_1", image=64), file)
@@ -70,6 +73,8 @@ def test_what_is_wrong_is_a_sentence_and_never_a_traceback(tmp_path: Path) -> No
     assert not shown.wait(100)
     assert shown.state["at"] == "failed" and "bad.onnx" in shown.state["text"] and "Traceback" not in shown.state["text"]
     assert shown.state["text"] in repr(shown)
+    with pytest.raises(PanelError, match=r"bad\.onnx"):
+        shown.run()
     sent = answers(
         shown,
         {"kind": "start", "form": {"model": " "}},
@@ -91,6 +96,13 @@ def test_what_is_wrong_is_a_sentence_and_never_a_traceback(tmp_path: Path) -> No
         OptimizePanel("bert", colour="red")
     with pytest.raises(PanelError, match="nothing was started"):
         OptimizePanel().wait()
+    with pytest.raises(PanelError, match="nothing was started"):
+        _ = OptimizePanel().original
+
+
+def test_measured_prices_are_kept_with_the_runs(tmp_path: Path) -> None:
+    assert panel(tmp_path, cost="measured")._values()["cost.table"] == str(tmp_path / "costs")
+    assert "cost.table" not in panel(tmp_path)._values()
 
 
 def test_a_panel_that_works_is_not_started_again_and_can_be_dropped(tmp_path: Path) -> None:
