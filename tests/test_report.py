@@ -203,6 +203,13 @@ def test_what_is_pushed_is_what_is_kept(server: str, tmp_path: Path) -> None:
     assert texts(json.loads(saved["spec"])) == texts(kept["spec"]) and saved["displayName"] == kept["displayName"] == "train: s"
 
 
+def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    two_by_three(Path("s"))
+    monkeypatch.setitem(sys.modules, "cgorl.report.experiment", None)
+    code, _, err = run(capsys, "sweep=s")
+    assert code == 1 and err.startswith("error: a report needs ") and err.count("\n") == 1
+
+
 def test_help_names_the_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.report(["--help"], "the script's help") == 0 and cli.report([], "help") == 1
     out = capsys.readouterr().out

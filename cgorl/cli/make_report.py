@@ -30,8 +30,11 @@ def _report(argv: list[str], doc: str) -> int:
 
     from rich.console import Console
 
-    from cgorl.report.experiment import files, read  # pandas and matplotlib
-    from cgorl.report.experiment.compose import compose
+    try:
+        from cgorl.report.experiment import files, read
+        from cgorl.report.experiment.compose import compose
+    except ImportError as e:  # pandas, matplotlib
+        return say(f"error: a report needs {e.name}: pip install -c constraints.txt -e '.[report]'", ERROR)
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     paths = [Path(p) for p in config.several("sweep", str(options["sweep"]))]

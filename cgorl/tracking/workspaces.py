@@ -37,11 +37,12 @@ class Lines(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """Metrics over an axis, of the runs of some groups, drawn by W&B."""
+    """Metrics over an axis, drawn by W&B, of the runs of some groups, or else of those with these names."""
 
     metrics: tuple[str, ...]
     axis: str
     groups: tuple[str, ...]
+    runs: tuple[str, ...] = ()
 
 
 Block = Heading | Markdown | Lines | Curves
@@ -130,8 +131,8 @@ def _block(wr: Any, block: Block, project: str, entity: str) -> Any:
         return wr.MarkdownBlock(block.text)
     if isinstance(block, Lines):
         return wr.CodeBlock(block.text, language="yaml")  # it knows no shell
-    groups = ", ".join(f"'{g}'" for g in block.groups)
-    filters = f"Group in [{groups}]" if groups else ""
+    names = ", ".join(f"'{n}'" for n in block.groups or block.runs)
+    filters = f"{'Group' if block.groups else 'Name'} in [{names}]"
     runs = wr.Runset(project=project if entity else "", entity=entity, name="runs", filters=filters)
     panels = [wr.LinePlot(title=m, x=block.axis, y=[m]) for m in block.metrics]
     return wr.PanelGrid(runsets=[runs], panels=panels)

@@ -26,7 +26,9 @@ def compose(of: Experiment, title: str = "", axis: str = "") -> Report:
     """What the report of an experiment says. `axis` is what curves are drawn over. Raises ReportError."""
     train = of.kind == "train"
     grid = comparison(of) if len(of.results) else None
-    curves = figures.cost_over_time(of, axis) if len(of.results) else []
+    axes = [axis] if axis or train else [a for a in ("evaluations", "seconds") if a in of.curves and of.curves[a].notna().any()]
+    curves = [p for a in axes for p in figures.cost_over_time(of, a)] if len(of.results) else []
+    curves.sort(key=lambda p: p.title.rpartition(": cost over")[0])  # the pictures of a problem beside each other
     logged = [m for m in (figures.RETURN, figures.INTRINSIC) if train and m in of.metrics]
     found = sections(
         ("In short", [Text(line) for line in _short(of, grid)]),
@@ -40,7 +42,8 @@ def compose(of: Experiment, title: str = "", axis: str = "") -> Report:
         ("All jobs", [_jobs(of)]),
     )
     groups = tuple(dict.fromkeys(Path(f).parent.parent.name for f in of.jobs["folder"] if Path(str(f)).parent.name == "jobs"))
-    return Report(title or f"{of.kind}: {of.name}", found, groups)
+    runs = tuple(str(r) for r in of.jobs["run"] if r)
+    return Report(title or f"{of.kind}: {of.name}", found, groups, () if groups else runs)
 
 
 def _short(of: Experiment, grid: Grid | None) -> list[str]:
@@ -49,7 +52,10 @@ def _short(of: Experiment, grid: Grid | None) -> list[str]:
     going = int((state == "running").sum())
     lost = int(state.str.startswith(("silent", "no metrics", "not ended")).sum())
     told += [f"{going} still running"] * bool(going) + [f"{lost} killed or stuck"] * bool(lost)
+    still = going + lost + int((state == "interrupted").sum())
     lines = [f"{len(of.jobs)} jobs" + (f", of which {', '.join(told)}." if told else ", all of which ended.")]
+    if still:
+        lines.append("Those that were cut off, or go on, count with what they have come to so far.")
     for problem, row in zip(grid.problems, grid.cells, strict=True) if grid is not None else ():
         there = [(m, c) for m, c in zip(grid.methods, row, strict=True) if c is not None] if grid is not None else []
         best = [m for m, c in there if c.stands == BEST]
@@ -90,7 +96,8 @@ def _differing(of: Experiment) -> Table | None:
         jobs = of.jobs[of.jobs["method"] == method]
         about = _about(jobs)
         seeds = ", ".join(str(s) for s in jobs["seed"].dropna()) if "seed" in jobs else ""
-        rows.append((method, str(len(jobs)), seeds, *(value(about, k) or "" for k in of.varied)))
+        asked = dict(word.split("=", 1) for word in method.split(" ") if "=" in word)  # of those that never began there is no more
+        rows.append((method, str(len(jobs)), seeds, *(asked.get(k) or value(about, k) or "" for k in of.varied)))
     return Table("what the jobs differ in", ("method", "jobs", "seeds", *of.varied), tuple(rows), (1,))
 
 
@@ -115,25 +122,22 @@ def _comparison(of: Experiment, grid: Grid | None) -> list[Part]:
         parts.append(_methods(of, grid, k, problem, at_end if not several else None))
     if at_end is not None and several:
         parts.append(_ends(at_end))
-    apart = differences(of)
-    rows = tuple(
-        (
-            *((r["problem"],) if several else ()),
-            r["method"],
-            f"{r['difference']:+.3f}",
-            _ends_of(r["low"], r["high"]),
-            str(r["n"]),
-            r["verdict"],
-        )
-        for r in apart.to_dict("records")
-    )
-    head = (*(("problem",) if several else ()), "method", "difference", "interval", "pairs", "so it is")
-    against = sorted({str(r) for r in apart["reference"]})
-    title = f"differences to {'the best' if several else against[0] if against else 'the best'}, points of % change"
-    note = "of the same seeds, where both methods have them; above 0: a higher cost"
-    parts.append(Table(title, head, rows, tuple(len(head) - k for k in (4, 3, 2)), notes=(note,)))
+    parts.append(_differences(of, several))
     parts.append(Text("; ".join(grid.notes) + "."))
     return parts
+
+
+def _differences(of: Experiment, several: bool) -> Table:
+    """Each method less the best; of several problems, each less its own best."""
+    apart, rows = differences(of), list[tuple[str, ...]]()
+    for r in apart.to_dict("records"):
+        told = (f"{r['difference']:+.3f}", _ends_of(r["low"], r["high"]), str(r["n"]), str(r["verdict"]))
+        rows.append((r["problem"], r["method"], r["reference"], *told) if several else (r["method"], *told))
+    against = "the best" if several or not len(apart) else str(apart["reference"].iloc[0])
+    head = (*(("problem", "method", "less") if several else ("method",)), "difference", "interval", "pairs", "so it is")
+    note = "of the same seeds, where both methods have them; above 0: a higher cost"
+    numbers = tuple(len(head) - k for k in (4, 3, 2))
+    return Table(f"differences to {against}, points of % change", head, tuple(rows), numbers, notes=(note,))
 
 
 def _methods(of: Experiment, grid: Grid, k: int, problem: str, at_end: pd.DataFrame | None) -> Table:
@@ -191,12 +195,13 @@ def _drawings(of: Experiment) -> Drawings:
 
 
 def _failed(of: Experiment) -> Table:
-    rows = tuple(
-        (str(j["job"]), str(j["method"]), "" if pd.isna(j["seed"]) else str(j["seed"]), str(j["error"]))
-        for j in of.jobs.to_dict("records")
-        if j["error"]
-    )
-    return Table("", ("job", "method", "seed", "why"), rows, (0,))
+    named = "problem" in of.jobs
+    rows = []
+    for j in of.jobs.to_dict("records"):
+        if j["error"]:
+            who = (str(j["problem"]), str(j["method"])) if named else (str(j["method"]),)
+            rows.append((str(j["job"]), *who, "" if pd.isna(j["seed"]) else str(j["seed"]), str(j["error"])))
+    return Table("", ("job", *(("problem",) if named else ()), "method", "seed", "why"), tuple(rows), (0,))
 
 
 def _jobs(of: Experiment) -> Table:

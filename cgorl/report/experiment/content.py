@@ -60,11 +60,12 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All of it. `group` are the sweeps by whose names W&B knows the runs."""
+    """All of it. W&B knows the runs by the names of their sweeps (`groups`), those of no sweep by their own (`runs`)."""
 
     title: str
     sections: tuple[Section, ...]
     groups: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
 
     def tables(self) -> list[Table]:
         """Its tables in their order."""

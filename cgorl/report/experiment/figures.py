@@ -162,7 +162,8 @@ def rule_usage_over_time(of: Experiment, method: str = "") -> Picture | None:
     table = lines[counts].groupby(at).sum().T
     table = 100 * table / table.sum().replace(0, 1)
     table.index = [str(c).removeprefix("rules/") for c in table.index]
-    table.columns = [f"{EngFormatter(places=1, sep='')(k * width)}".replace(".0", "") for k in table.columns]
+    marked = [k for k in table.columns if k % 2 == 0] if bins > 6 else list(table.columns)
+    table.columns = [_short(k * width) if k in marked else "" for k in table.columns]
     table = table[table.max(axis=1) > 0]
     note = f"Shares, in %, of the rewrites that episodes applied ({method}), over environment steps: what was tried, not what was kept."
     return _heat(table, f"rules tried over time: {method}", "environment steps", note) if len(table) else None
@@ -227,6 +228,10 @@ def _heat(table: pd.DataFrame, title: str, x_name: str, note: str) -> Picture:
         ink = "#fffffe" if v < 0.55 * values.max() else "#010101"  # not the page's own colours: they lie on a cell
         plot.text(j, i, f"{v:.0f}" if v >= 9.5 or v == round(v) else f"{v:.1f}", ha="center", va="center", fontsize=7, color=ink)
     return Picture(figure, title, note + (f" {left_out} more rules, used less, are left out." if left_out else ""))
+
+
+def _short(steps: float) -> str:
+    return f"{steps:.0f}" if steps < 1000 else EngFormatter(places=1, sep="")(steps).replace(".0", "")
 
 
 def _tall(columns: Sequence[object]) -> float:

@@ -55,8 +55,9 @@ def _table(table: Table, named: bool = True) -> str:
     caption = f'<p class="name"><b>{escape(table.title)}</b></p>' if table.title and named else ""
     head = f"<thead><tr>{cells('th', table.head)}</tr></thead>" if any(table.head) else ""
     rows = "".join(f"<tr{' class=best' if k in table.best else ''}>{cells('td', row)}</tr>" for k, row in enumerate(table.rows))
+    facts = "" if any(table.head) else ' class="facts"'
     notes = "".join(f'<p class="note">{escape(n)}</p>' for n in table.notes)
-    return f'{caption}<div class="scroll" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>{notes}'
+    return f'{caption}<div class="scroll" tabindex="0"><table{facts}>{head}<tbody>{rows}</tbody></table></div>{notes}'
 
 
 def _drawings(part: Drawings) -> str:

@@ -16,11 +16,11 @@ def spec(report: Report) -> list[Block]:
     for section in report.sections:
         blocks.append(Heading(section.title))
         for part in section.parts:
-            blocks += _part(part, report.groups)
+            blocks += _part(part, report)
     return blocks
 
 
-def _part(part: Part, groups: Sequence[str]) -> list[Block]:
+def _part(part: Part, report: Report) -> list[Block]:
     if isinstance(part, Text):
         return [Markdown(_plain(part.text))]
     if isinstance(part, Code):
@@ -30,7 +30,7 @@ def _part(part: Part, groups: Sequence[str]) -> list[Block]:
     if isinstance(part, Pictures) and part.metrics:
         notes = " ".join(dict.fromkeys(p.note for p in part.pictures))
         said = f"W&B draws means here. In {_ELSEWHERE} the curves are as follows. {notes}" if notes else ""
-        return [Curves(part.metrics, part.axis, tuple(groups)), *([Markdown(_plain(said))] if said else [])]
+        return [Curves(part.metrics, part.axis, report.groups, report.runs), *([Markdown(_plain(said))] if said else [])]
     if isinstance(part, Pictures):
         titles = "; ".join(p.title for p in part.pictures)
         return [Markdown(_plain(f"Pictures in {_ELSEWHERE}: {titles}"))]

@@ -18,7 +18,7 @@ from cgorl.report.experiment.content import Report, Table
 from cgorl.report.experiment.page import page
 from cgorl.report.experiment.spec import markdown, spec
 from cgorl.tracking import workspaces
-from tests.report.experiment.made import sweep, two_by_three
+from tests.report.experiment.made import sweep, training, two_by_three
 
 with_workspaces = pytest.mark.skipif(find_spec("wandb_workspaces") is None, reason="wandb-workspaces is not installed")
 
@@ -129,6 +129,15 @@ def test_both_tell_the_same_numbers(report: Report) -> None:
     ]
     curves = [b for b in kept["spec"]["blocks"] if b["type"] == "panel-grid"]
     assert len(curves) == 2 and '"a_sweep"' in json.dumps(curves[0])  # the runs of the sweep, by their group
+
+
+@with_workspaces
+def test_runs_of_no_sweep_are_found_by_their_names(tmp_path: Path) -> None:
+    told = compose(read(training(tmp_path / "a_run")))
+    kept = json.loads(workspaces.to_json(workspaces.build(told.title, spec(told), "cgorl")))
+    [grid, *_] = [b for b in kept["spec"]["blocks"] if b["type"] == "panel-grid"]
+    [chosen] = grid["metadata"]["runSets"][0]["filters"]["filters"]
+    assert (chosen["key"]["name"], chosen["value"]) == ("displayName", ["a_run"])
 
 
 @with_workspaces
