@@ -9,18 +9,17 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import traitlets
 
 from cgorl import config, jobs, pipeline
 from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome
-from cgorl.report.film import Cut, Film
+from cgorl.report.film import Film
 from cgorl.report.graphs.colours import MARKS, Family
-from cgorl.report.graphs.packed import packed
-from cgorl.report.graphs.scene import Box, Scene, scene
+from cgorl.report.graphs.scene import Box
 from cgorl.report.graphs.svg import svg
+from cgorl.report.reel import drawn, measured, step, whole
 from cgorl.search.trace import TraceError
 from cgorl.widgets.assets import module
 from cgorl.widgets.candidates import ByGain, ByPolicy, Candidates
@@ -29,7 +28,6 @@ from cgorl.widgets.source import prices
 from cgorl.widgets.widget import Widget, figure, row
 
 _LISTED = 100
-_DOTS = 24
 
 
 class TraceView(Widget):
@@ -62,20 +60,8 @@ class TraceView(Widget):
         self._candidates: Candidates | None = None
         if self._cost is not None:
             self._candidates = ByGain(self._film, self._cost) if policy is None else ByPolicy(self._film, self._cost, policy)
-        super().__init__(picture=self._whole(), asks=self._candidates is not None)
+        super().__init__(picture=whole(self._film, self._cost), asks=self._candidates is not None)
         self.on_msg(self._asked)
-
-    def _whole(self) -> bytes:
-        """The first graph, and of each step what a list of them needs."""
-        film = self._film
-        drawn = scene(film.graphs[0], self._cost)
-        places, where = drawn.places(), []
-        for at in film.origins():
-            boxes = sorted({places[i] for i in at if i in places})
-            where.append(boxes[:: max(1, len(boxes) // _DOTS)])
-        rules = list(dict.fromkeys(r["rule"] for r in film.rows))
-        rows = [[rules.index(r["rule"]), r["names"][0], _measured(r)] for r in film.rows]
-        return packed(drawn, rules=rules, rows=rows, where=where, costs=[float(np.float32(c)) for c in film.costs_ms])
 
     def _asked(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
         k = content.get("step")
@@ -83,15 +69,12 @@ class TraceView(Widget):
             return
         if content.get("kind") == "step":
             about = {"kind": "step", "step": k}
-            self.send(about, [packed(self._drawn(c), c.marks) for c in self._film.around(k)])
+            self.send(about, step(self._film, k, self._cost))
         if content.get("kind") == "candidates" and self._candidates is not None:
             try:
                 self.send({"kind": "candidates", "step": k, **self._candidates.at(k)})
             except ValueError as e:  # a step that the policy could not have chosen; the sentence is for people
                 self.send({"kind": "candidates", "step": k, "why": str(e)})
-
-    def _drawn(self, cut: Cut) -> Scene:
-        return scene(cut.graph, self._cost, only=cut.nodes)
 
     def static(self) -> str:
         """The curve of the cost, the rewrite that gains most before and after it, and the ledger."""
@@ -101,13 +84,13 @@ class TraceView(Widget):
         parts = [figure(curve(film.costs_ms, [r["rule"] for r in film.rows]), repr(self))]
         k = max(range(len(film.steps)), key=lambda j: film.steps[j].before_ms - film.steps[j].after_ms)
         pair = [
-            figure(svg(self._drawn(cut), partial(_marked, cut.marks), 480), f"{when} step {k + 1}, {film.rows[k]['rule']}")
+            figure(svg(drawn(cut, self._cost), partial(_marked, cut.marks), 480), f"{when} step {k + 1}, {film.rows[k]['rule']}")
             for cut, when in zip(film.around(k), ("before", "after"), strict=True)
         ]
         parts.append(f"<table><tr><td>{pair[0]}</td><td>{pair[1]}</td></tr></table>")
         cells = [row(("step", "rule", "where", "gain, ms", "measured share"), (0, 3, 4), "th")]
         for j, r in enumerate(film.rows[:_LISTED]):
-            share = _measured(r)
+            share = measured(r)
             told = "not measured" if share is None else f"{100 * share:.1f} %"
             gain = f"{r['before_ms'] - r['after_ms']:.4g}"
             cells.append(row((str(j + 1), r["rule"], r["names"][0], gain, told), (0, 3, 4)))
@@ -125,12 +108,6 @@ class TraceView(Widget):
 
 def _marked(marks: Mapping[int, int], _: int, box: Box) -> Family:
     return MARKS[max((marks.get(i, 0) for i in box.nodes), default=0)]
-
-
-def _measured(entry: Mapping[str, Any]) -> float | None:
-    found = entry.get("measured") or {}
-    share = found.get("share")
-    return None if share is None else float(share)
 
 
 def _read(path: Path, cost: CostModel | str | None, model: Graph | str | Path | None) -> tuple[Film, CostModel | None]:

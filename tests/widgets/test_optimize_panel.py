@@ -13,7 +13,7 @@ import cgorl
 from cgorl.widgets import OptimizePanel
 from cgorl.widgets.inbox import LARGEST, Inbox
 from cgorl.widgets.optimize_panel import PanelError
-from cgorl.widgets.panel_result import sizes
+from cgorl.widgets.sizes import sizes
 from tests.unpacked import unpacked
 from tests.widgets.lab import lab, notebook, opened, run_all
 from tests.widgets.page import browser

@@ -1,0 +1,74 @@
+"""What runs in a job's own process: the only part of the service that reads a user's model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cgorl import background
+from cgorl.background import Worker
+
+_MOST = 200
+"""So many operators, inputs and outputs are named."""
+_MOST_REWRITES = 2000
+_ORDER = {".onnx": 0, ".data": 1, ".html": 2, ".json": 3, ".png": 4}
+"""Files of a run that are given out, and in which order they are listed."""
+
+
+def look(worker: Worker, values: Mapping[str, Any]) -> None:
+    """Says what a model is: operators, inputs and outputs, symbols that want a size, and how much the rules can touch."""
+    worker.stage("load", "")
+    from cgorl import config, pipeline
+    from cgorl.ir.sizes import symbols
+    from cgorl.report.ledger import count
+    from cgorl.rules.coverage import coverage
+    from cgorl.rules.matches import constant_bytes
+
+    cfg = config.load_config("optimize", values=values)
+    graph = pipeline.load_model(cfg.model)
+    pipeline.check_model(graph, {})
+    covered = coverage(graph, config.rule_set(config.plain(cfg)["rules"]))
+    operators = Counter(n.label for n in graph.nodes.values() if not n.is_source and n.op != "SparseConstant")
+    facts = {
+        "operators": [list(p) for p in operators.most_common(_MOST)],
+        "nodes": count(graph),
+        "weight_bytes": constant_bytes(graph),
+        "inputs": [_value(graph, i, 0) for i in graph.inputs[:_MOST]],
+        "outputs": [_value(graph, v.node, v.port) for v in graph.outputs[:_MOST]],
+        "symbols": list(symbols(graph)),
+        "opset": graph.opsets.get("", None),
+        "producer": graph.frame.model.producer_name,
+        "coverage": {"total": covered.total, "touchable": covered.touchable, "opaque": dict(covered.opaque), "text": str(covered)},
+    }
+    worker.say("end", facts=facts)
+
+
+def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
+    """Optimizes, draws what came of it for the page, and says which files there are to fetch."""
+    done = worker.optimize(values)
+    worker.stage("draw", "")
+    from cgorl.report.brief import brief
+    from cgorl.report.ledger import ledger
+    from cgorl.web.drawn import draw
+
+    folder, root = worker.folder, Path(str(values["runs"])).parent.resolve()
+    assert folder is not None
+    draw(done, root)
+    end = worker.ended(done)
+    files = [[p.name, p.stat().st_size] for p in sorted(folder.iterdir(), key=lambda p: _ORDER.get(p.suffix, 9)) if p.suffix in _ORDER]
+    told = {**brief(end, folder), "folder": str(folder.relative_to(root)), "files": files}
+    worker.say("end", **told, summary=end["summary"], ledger=ledger(done)[:_MOST_REWRITES], steps=len(done.trace), drawn=True)
+
+
+def _value(graph: Any, node: int, port: int) -> dict[str, Any]:
+    found = graph.nodes[node]
+    kind = found.types[port]
+    shape = None if kind is None or kind.shape is None else list(kind.shape)
+    return {"name": found.names[port] if port < len(found.names) else "", "type": "" if kind is None else str(kind), "shape": shape}
+
+
+def main() -> None:
+    """What a job's process runs."""
+    background.main({"look": look, "optimize": optimize})
