@@ -63,7 +63,16 @@ def confine(limits: Limits) -> None:
     if sys.platform == "linux":
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
-        with suppress(OSError, AttributeError):
-            control = ctypes.CDLL(None).prctl
-            control(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            control(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _control(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def end_with_parent() -> None:
+    """Has this process told to end when its parent does, where the system knows how to."""
+    if sys.platform == "linux":
+        _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _control(what: int, value: int) -> None:
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(what, value, 0, 0, 0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from ninja import File, Form, NinjaAPI
+from ninja import File, Form, NinjaAPI, Status
 from ninja.errors import ValidationError
 from ninja.files import UploadedFile
 
@@ -19,6 +20,8 @@ from cgorl.web.refusals import RefusalError
 from cgorl.web.schemas import Choices, Given, JobOut, SourceOut, Why
 from cgorl.web.shown import shown
 from cgorl.web.shown import source as shown_source
+
+log = logging.getLogger(__name__)
 
 api = NinjaAPI(title="cgorl", version="1", description=__doc__, auth=access, docs_url="/docs", urls_namespace="api-1")
 _NONE: list[UploadedFile] = []
@@ -44,6 +47,12 @@ def _unreadable(request: HttpRequest, why: ValidationError) -> HttpResponse:
     return api.create_response(request, {"detail": told or "the request cannot be read"}, status=400)
 
 
+@api.exception_handler(Exception)
+def _broken(request: HttpRequest, why: Exception) -> HttpResponse:
+    log.error("%s %s failed", request.method, request.path, exc_info=why)
+    return api.create_response(request, {"detail": "something went wrong inside the service; its log has it"}, status=500)
+
+
 @api.get("/choices", response=Choices, auth=None, summary="What there is to choose, the limits, and the models of the zoo")
 def get_choices(request: HttpRequest) -> dict[str, Any]:
     """The choices of each group, the defaults, and the limits."""
@@ -53,11 +62,11 @@ def get_choices(request: HttpRequest) -> dict[str, Any]:
 @api.post("/models", response={201: SourceOut, **_REFUSED}, summary="Upload a model, to see what it is before a job is started")
 def post_model(
     request: HttpRequest, model: File[UploadedFile | None] = None, data: File[list[UploadedFile]] = _NONE, zoo: Form[str] = ""
-) -> tuple[int, dict[str, Any]]:
+) -> Status:
     """`model` is an ONNX file, `data` the files of its external data; or `zoo` names a model of the zoo."""
     made = start.bring(owner(request, begin=True), model, data, zoo)
     start.look(made)
-    return 201, shown_source(made)
+    return Status(201, shown_source(made))
 
 
 @api.get("/models/{name}", response={200: SourceOut, 404: Why}, summary="What a model is")
@@ -72,7 +81,7 @@ def post_job(
     given: Form[Given],
     model: File[UploadedFile | None] = None,
     data: File[list[UploadedFile]] = _NONE,
-) -> tuple[int, dict[str, Any]]:
+) -> Status:
     """`curl -F model=@m.onnx .../api/v1/jobs`; options as further fields."""
     options = {k: v for k, v in given.dict().items() if k not in ("zoo", "source") and v is not None}
     choices.read(options)  # before anything is kept
@@ -82,7 +91,7 @@ def post_job(
         made = find(Source, request, given.source)
     else:
         made = start.bring(who, model, data, given.zoo)
-    return 201, shown(start.optimize(made, who, options))
+    return Status(201, shown(start.optimize(made, who, options)))
 
 
 @api.get("/jobs", response=list[JobOut], summary="Your own jobs, the newest first")
@@ -113,10 +122,10 @@ def cancel_job(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 @api.delete("/jobs/{name}", response={204: None, 404: Why}, summary="Remove a job and its files")
-def delete_job(request: HttpRequest, name: str) -> tuple[int, None]:
+def delete_job(request: HttpRequest, name: str) -> Status:
     """Ends it at once where it runs."""
     start.delete(own_job(request, name))
-    return 204, None
+    return Status(204, None)
 
 
 @api.get("/jobs/{name}/files/{file}", summary="A file of a job's result")

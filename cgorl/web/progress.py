@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
 _POINTS = 300
+READING = ("start", "load")
+"""Stages in which nothing is known of a model."""
 
 
 class Heard:
@@ -17,9 +20,21 @@ class Heard:
         self._stage: dict[str, Any] = {"stage": "start", "text": "", "share": None}
         self._points: list[tuple[float, float]] = []
         self._counts: dict[str, int] = {}
+        self._heard = time.monotonic()
+
+    @property
+    def silent(self) -> float:
+        """Seconds since the last message."""
+        return time.monotonic() - self._heard
+
+    @property
+    def stage(self) -> str:
+        """The stage it is in."""
+        return str(self._stage["stage"])
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Takes one message."""
+        self._heard = time.monotonic()
         if message.get("kind") != "stage":
             return
         with self._lock:

@@ -18,7 +18,7 @@ from cgorl.background import Background, Cell
 from cgorl.limits import Limits
 from cgorl.web import folders, queue
 from cgorl.web.models import Job, Kind, State
-from cgorl.web.progress import Heard
+from cgorl.web.progress import READING, Heard
 from cgorl.web.reasons import Ended, ended
 
 log = logging.getLogger(__name__)
@@ -83,8 +83,7 @@ def _watched(job: Job, folder: Path) -> Ended | None:
             if now - looked >= _LOOK_AT_DISK:
                 looked = now
                 over = _too_much(process.pid, folder)
-            if now - began > seconds:
-                over = Over(f"it took longer than the {seconds:,} seconds that a job may take")
+            over = over or _too_long(now - began, seconds, heard)
             if over is not None:
                 process.drop()
                 process.wait(10)
@@ -121,6 +120,18 @@ def _cell(folder: Path, seconds: int) -> Cell:
         threads=settings.JOB_THREADS,
     )
     return Cell(folder, limits, "cgorl.web.process")
+
+
+def _too_long(took: float, seconds: int, heard: Heard) -> Over | None:
+    if took > seconds:
+        return Over(
+            f"it took longer than the {seconds:,} seconds that {'a look' if seconds == settings.MOST_LOOK_SECONDS else 'a job'} may take"
+        )
+    if took > settings.MOST_LOOK_SECONDS and heard.stage in READING:
+        return Over(f"the model could not be read within {settings.MOST_LOOK_SECONDS} seconds")
+    if heard.silent > settings.MOST_SILENT_SECONDS:
+        return Over(f"nothing was heard of it for {settings.MOST_SILENT_SECONDS} seconds: one run of the model takes too long")
+    return None
 
 
 def _too_much(pid: int, folder: Path) -> Over | None:

@@ -33,6 +33,7 @@ KEEP_SECONDS = number("CGORL_KEEP_HOURS", 168, 1) * 3600  # uploads and results
 MOST_SEARCH_SECONDS = number("CGORL_SEARCH_SECONDS", 600, 1)  # that a user may ask for
 MOST_JOB_SECONDS = number("CGORL_JOB_SECONDS", 1800, 10)  # of a whole job
 MOST_LOOK_SECONDS = number("CGORL_LOOK_SECONDS", 60, 5)  # to read an upload and say what it is
+MOST_SILENT_SECONDS = number("CGORL_SILENT_SECONDS", 300, 10)  # in which a job says nothing: a loop without end, most likely
 JOB_MEMORY_BYTES = number("CGORL_JOB_MEMORY_MB", 6144, 512) << 20
 JOB_DISK_BYTES = number("CGORL_JOB_DISK_MB", 8192, 64) << 20
 JOB_THREADS = number("CGORL_JOB_THREADS", 1, 1)
@@ -135,8 +136,15 @@ LOGOUT_REDIRECT_URL = "home"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"redacted": {"()": "cgorl.web.logs.Redacted"}},
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redacted"]}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {"cgorl.web": {"level": "INFO"}, "django_tasks_db": {"level": "WARNING"}, "django_tasks": {"level": "WARNING"}},
+    "loggers": {
+        "cgorl.web": {"level": "INFO"},
+        "django": {"handlers": [], "level": "WARNING"},  # not Django's own handlers, which mail and print
+        "django.request": {"level": "ERROR"},
+        "django_tasks": {"level": "WARNING"},
+        "django_tasks_db": {"level": "WARNING"},
+    },
 }

@@ -35,6 +35,12 @@ def optimize(source: Source, owner: Owner, given: Mapping[str, Any]) -> Job:
         return queue.add(Kind.OPTIMIZE, source, options)
 
 
+def discard(source: Source) -> None:
+    """Removes a source that nothing came of."""
+    folders.remove("sources", {str(source.pk)})
+    source.delete()
+
+
 def delete(job: Job) -> None:
     """Removes a job and its files, and its source where no other job is left on it; where it runs, its worker ends it."""
     source, number = job.source, job.number

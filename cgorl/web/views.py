@@ -7,8 +7,9 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.contrib.auth import views as auth
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -34,6 +35,8 @@ def _page(view: View) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, **names: Any) -> HttpResponse:
+        if settings.ACCOUNTS and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
         try:
             return view(request, **names)
         except RefusalError as e:
@@ -42,7 +45,7 @@ def _page(view: View) -> View:
                 response["Retry-After"] = str(e.after)
             return response
 
-    return login_required(guarded) if settings.ACCOUNTS else guarded
+    return guarded
 
 
 @_page
@@ -141,6 +144,21 @@ def file(request: HttpRequest, name: str, file: str) -> HttpResponse:
 def picture(request: HttpRequest, name: str, picture: str) -> HttpResponse:
     """A picture of a job's result, as bytes for assets/packed.js."""
     return download.picture(own_job(request, name), picture)
+
+
+def login(request: HttpRequest) -> HttpResponse:
+    """Where there are accounts: name and password; context: `form`, `next`."""
+    if not settings.ACCOUNTS:
+        raise Http404
+    response: HttpResponse = auth.LoginView.as_view(template_name="cgorl/login.html")(request)
+    return response
+
+
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    """Where there are accounts."""
+    response: HttpResponse = auth.LogoutView.as_view()(request)
+    return response
 
 
 def _own_jobs(request: HttpRequest) -> Any:

@@ -16,6 +16,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cgorl.limits import end_with_parent
+
 _PATIENCE = 15.0
 """Seconds that a part has to end before it is killed."""
 _BREATH = 1.0
@@ -66,7 +68,8 @@ class Command(BaseCommand):
 
 
 def _begin(command: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, start_new_session=True)  # Ctrl-C is for the one that began them
+    # Ctrl-C is for the one that began them, and so is what ends it; this process has one thread, as preexec_fn wants
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=end_with_parent)
 
 
 def _end(running: dict[str, subprocess.Popen[bytes]]) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connections
 from django.utils.crypto import get_random_string
@@ -67,4 +68,4 @@ def _housekeeping() -> None:
             pass  # busy, away, or another worker was first: next time
         finally:
             connections.close_all()
-        time.sleep(_RECOVER)
+        time.sleep(min(_RECOVER, settings.LEASE_SECONDS / 2))
