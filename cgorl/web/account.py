@@ -11,13 +11,14 @@ from cgorl.web.shown import STAGES
 
 _SHOWN = 300
 """So many rewrites are listed one by one."""
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 FILES = {
     ".onnx": "the optimized model",
     ".data": "its weights: keep it beside the model",
     "trace.json": "every rewrite, to be replayed",
     "ledger.json": "cost before and after each rewrite",
     "summary.json": "all figures of this page",
-    ".html": "the report",
+    "report.html": "this page to keep: it needs no network",
     "anytime.png": "the search as a picture",
 }
 
@@ -26,7 +27,8 @@ def account(job: Mapping[str, Any]) -> dict[str, Any]:
     """Of a job (see shown.shown) that has a result.
 
     `measures` before and after, `proof` as sentences with whether each is good, `operators`, `rules` of the ledger summed up, `rewrites`
-    one by one, `files` with what each is, `stages` with seconds, `options` chosen, and `film` (whether there is one).
+    one by one, `files` with what each is, `stages` with seconds, `options` chosen, `film` (whether there is one) and
+    `same` (whether it is the original).
     """
     result = job["result"]
     summary = result["summary"]
@@ -41,6 +43,7 @@ def account(job: Mapping[str, Any]) -> dict[str, Any]:
         "stages": [(STAGES.get(k, k), v) for k, v in summary["seconds"].items() if v >= 0.005],
         "options": chosen(job["options"]),
         "film": result["steps"] > 0,
+        "same": not result["steps"] and summary["proof"]["whole"] is None,
     }
 
 
@@ -53,7 +56,11 @@ def _measures(job: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[s
         if gate["faster"]:
             rows[-1]["note"] = f"{b['times_as_fast']:.3f} times as fast ({b['interval'][0]:.3f} to {b['interval'][1]:.3f})"
         rows.append(_row("time by the clock, measured", a["wall_ms"], b["wall_ms"], "ms", 3))
-    rows.append(_row("time, estimated", cost["initial"], cost["final"], "ms", decimals(cost["initial"])))
+    digits = decimals(cost["initial"])
+    rows.append(_row("time, estimated", cost["initial"], cost["final"], "ms", digits))
+    came = [c[3] for c in job["result"].get("counts", [])]
+    if None not in came and abs(sum(came) - cost["initial"]) > 1e-3 * cost["initial"]:
+        rows[-1]["note"] = f"before: as cleaned up; the model as it came takes {sum(came):,.{digits}f} ms"
     rows.append(_row("operators", nodes["before"], nodes["after"], "", 0))
     rows.append(_row("weights", weights["before"] / 1e6, weights["after"] / 1e6, "MB", 2))
     written = sum(f["bytes"] for f in job["files"] if not f["name"].endswith((".json", ".png", ".html")))
@@ -108,7 +115,10 @@ def _proof(summary: Mapping[str, Any], options: Mapping[str, Any]) -> list[tuple
 
 
 def _within(error: float) -> str:
-    return "equal to the bit" if not error else f"the largest difference is {error:.0e} of a value's scale"
+    if not error:
+        return "equal to the bit"
+    digit, _, power = f"{error:.0e}".partition("e")
+    return f"the largest difference is {digit}\u202f×\u202f10{str(int(power)).translate(_RAISED)} of a value's scale"
 
 
 def _operators(counts: list[list[Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from cgorl.background import Worker
 _MOST = 200
 """So many operators, inputs and outputs are named."""
 _MOST_REWRITES = 2000
+_CHOSEN = ("rules", "cost", "device", "search", "seconds", "expansions", "evaluations", "seed", "dims", "unbound")
 _ORDER = {".onnx": 0, ".data": 1, ".html": 2, ".json": 3, ".png": 4}
 """Files of a run that are given out, and in which order they are listed."""
 
@@ -51,15 +52,19 @@ def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
     worker.stage("draw", "")
     from cgorl.report.brief import brief
     from cgorl.report.ledger import ledger
+    from cgorl.report.page import page
     from cgorl.web.drawn import draw
 
     folder, root = worker.folder, Path(str(values["runs"])).parent.resolve()
     assert folder is not None
     draw(done, _prices(values), root)
-    end = worker.ended(done)
+    end, rows = worker.ended(done), ledger(done)
+    told = brief(end, folder)
+    written = page(Path(str(values["model"])).stem, told, rows, {k: values[k] for k in _CHOSEN if k in values})
+    (folder / "report.html").write_text(written, encoding="utf-8", errors="replace")
     files = [[p.name, p.stat().st_size] for p in sorted(folder.iterdir(), key=lambda p: _ORDER.get(p.suffix, 9)) if p.suffix in _ORDER]
-    told = {**brief(end, folder), "folder": str(folder.relative_to(root)), "files": files, "counts": _counts(done)}
-    worker.say("end", **told, summary=end["summary"], ledger=ledger(done)[:_MOST_REWRITES], steps=len(done.trace), drawn=True)
+    told |= {"folder": str(folder.relative_to(root)), "files": files, "counts": _counts(done)}
+    worker.say("end", **told, summary=end["summary"], ledger=rows[:_MOST_REWRITES], steps=len(done.trace), drawn=True)
 
 
 def _prices(values: Mapping[str, Any]) -> Any:

@@ -94,8 +94,11 @@ def _unchanged(summary: Mapping[str, Any], options: Mapping[str, Any]) -> Verdic
     gate = summary["gate"]
     why = _STOPPED.get(summary["search"]["stopped"], "it came to its end")
     if gate is not None and gate["why"]:
-        text = f"{_sentence(gate['why'])} What was not measured is not called faster."
-    elif gate is not None:
+        short = "gate_seconds" in gate["why"]  # what the command line would be told
+        text = "One run takes too long here for the time that there is to measure." if short else _sentence(gate["why"])
+        text += f" What was not measured is not called faster. {_back(summary)}"
+        return Verdict("plain", "not measured", "Not measured, so not changed", text)
+    if gate is not None:
         text = f"What the search found until {why} does not run faster here beyond noise."
     else:
         text = f"The search ended because {why}."

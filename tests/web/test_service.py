@@ -23,7 +23,8 @@ from tests.web.hostile import WRONG
 from tests.web.models import small
 from tests.web.serving import ROOT, Service, answers, serving
 
-_PATIENCE = 120
+_PATIENCE = 300
+LONG = {"zoo": "bert", "search": "backtracking"}
 
 
 def until(what: Callable[[], Any]) -> Any:
@@ -36,14 +37,15 @@ def until(what: Callable[[], Any]) -> Any:
 
 
 def start(service: Service, **fields: Any) -> dict[str, Any]:
-    response = requests.post(f"{service.url}/api/v1/jobs", files={"model": ("net.onnx", small())}, data=fields, timeout=30)
+    files = None if "zoo" in fields else {"model": ("net.onnx", small())}
+    response = requests.post(f"{service.url}/api/v1/jobs", files=files, data=fields, timeout=60)
     assert response.status_code == 201, response.text
     found: dict[str, Any] = response.json()
     return found
 
 
 def state(service: Service, job: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = requests.get(f"{service.url}/api/v1/jobs/{job['id']}", timeout=30).json()
+    found: dict[str, Any] = requests.get(f"{service.url}/api/v1/jobs/{job['id']}", timeout=60).json()
     return found
 
 
@@ -71,17 +73,17 @@ def test_events_tell_a_job_to_its_end(service: Service) -> None:
     end = state(service, job)
     assert end["result"]["points"] and end["result"]["steps"] == len(end["result"]["ledger"]) > 0
     for name in ("before", "after", "film", "0-before", "0-after"):
-        picture = requests.get(f"{service.url}/jobs/{job['id']}/drawn/{name}", timeout=30)
+        picture = requests.get(f"{service.url}/jobs/{job['id']}/drawn/{name}", timeout=60)
         assert picture.status_code == 200 and picture.content[:1] == b"\x78", name
 
 
 def test_a_look_says_what_a_model_is_or_why_not(service: Service) -> None:
     models = f"{service.url}/api/v1/models"
     made = [
-        requests.post(models, files={"model": ("m.onnx", content)}, timeout=30).json()
+        requests.post(models, files={"model": ("m.onnx", content)}, timeout=60).json()
         for content in (small(), WRONG["two gigabytes declared"]()["model.onnx"])
     ]
-    good, bad = (until(lambda m=m: (r := requests.get(f"{models}/{m['id']}", timeout=30).json())["ended"] and r) for m in made)
+    good, bad = (until(lambda m=m: (r := requests.get(f"{models}/{m['id']}", timeout=60).json())["ended"] and r) for m in made)
     assert good["state"] == "done" and good["facts"]["operators"] == [["Conv", 1], ["BatchNormalization", 1], ["Relu", 1]]
     assert good["facts"]["inputs"][0]["shape"] == [1, 3, 16, 16] and good["facts"]["coverage"]["touchable"] == 3
     assert (bad["state"], bad["facts"]) == ("refused", None) and "holds other than its shape says" in bad["reason"]
@@ -96,7 +98,7 @@ def frail(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_a_killed_worker_and_a_killed_web_process_lose_nothing(frail: Service) -> None:
-    job, waits = start(frail, search="random_walk", seconds=8), start(frail, expansions=1)
+    job, waits = start(frail, **LONG, seconds=6), start(frail, expansions=1)
     until(lambda: state(frail, job)["stage"] == "searching")
     before = frail.parts()
     os.kill(before["optimize"], signal.SIGKILL)
@@ -116,18 +118,18 @@ def test_a_killed_worker_and_a_killed_web_process_lose_nothing(frail: Service) -
     assert number and log.count("queued (") == 2 and log.count(": done") == 2
     attempts = {p.name for p in (frail.data / "jobs").iterdir()}
     assert f"{number[1]}-2" in attempts
-    assert not list((frail.data / "incoming").iterdir()) and len(list((frail.data / "sources").iterdir())) == 2
+    assert not list((frail.data / "incoming").iterdir()) and len(list((frail.data / "sources").iterdir())) == 1
 
 
 def test_ctrl_c_ends_everything_and_the_job_at_hand_waits(tmp_path: Path) -> None:
     with serving(tmp_path) as first:
-        job = start(first, search="random_walk", seconds=60)
+        job = start(first, **LONG, seconds=600)
         until(lambda: state(first, job)["stage"] == "searching")
         parts = first.parts().values()
     assert first.process.returncode == 0 and "back in the queue (its worker was stopped)" in first.log.read_text()
     assert not any(Path(f"/proc/{pid}").exists() for pid in parts)
     with serving(tmp_path) as second:  # the same secret, the same jobs
         until(lambda: state(second, job)["state"] == "running")
-        requests.post(f"{second.url}/api/v1/jobs/{job['id']}/cancel", timeout=30)
+        requests.post(f"{second.url}/api/v1/jobs/{job['id']}/cancel", timeout=60)
         end = until(lambda: (r := state(second, job))["ended"] and r)
         assert end["state"] in ("done", "cancelled")

@@ -8,6 +8,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from cgorl.web.labels import label
+
 register = template.Library()
 
 
@@ -59,6 +61,12 @@ def choice(names: list[str], k: int) -> str:
 def pairs(mapping: dict[str, int]) -> list[tuple[str, int]]:
     """Keys and values; a template's own way to them would stumble over a key that is called "items"."""
     return list(mapping.items())
+
+
+@register.filter
+def method(options: dict[str, object]) -> str:
+    """How a job searches, in a word or two."""
+    return label("search", str(options.get("search"))).title + (", measured" if options.get("cost") == "measured" else "")
 
 
 @register.filter
