@@ -56,7 +56,9 @@ def usual(symbol: str, facts: Mapping[str, Any]) -> int:
         rank = next((len(i["shape"] or ()) for i in facts.get("inputs", []) if i["name"] == name), 0)
         return 1 if axis == "0" else _IMAGE if rank == 4 and axis in "23" else _LONG if rank in (2, 3) and axis == "1" else 1
     words = set(re.split(r"[^a-z]+", symbol.lower()))
-    if words & {"height", "width", "h", "w", "image", "size"}:
+    if words & {"batch", "n", "b"}:
+        return 1
+    if words & {"height", "width", "h", "w", "image"}:
         return _IMAGE
     if words & {"seq", "sequence", "length", "len", "tokens", "time", "t", "s", "l"} or re.search(r"seq|len", symbol.lower()):
         return _LONG
