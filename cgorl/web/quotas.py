@@ -1,14 +1,14 @@
-"""Quotas: how many jobs may wait, of all, of one user and of one address, and begin in an hour."""
+"""Quotas: how many jobs may wait, of all, of one user and of one address, and begin in an hour; how many uploads, and how large."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, Sum
 from django.utils import timezone
 
-from cgorl.web.models import Job, Kind, State
+from cgorl.web.models import Job, Kind, Source, State
 from cgorl.web.owner import Owner
 from cgorl.web.refusals import RefusalError
 
@@ -26,9 +26,19 @@ def check(owner: Owner) -> None:
         raise RefusalError(
             429, f"{settings.MOST_WAITING_EACH} of your jobs wait or run, which is the limit: wait for one to end, or cancel one", 30
         )
+    if open_.filter(address=owner.address).count() >= settings.MOST_WAITING_OF_AN_ADDRESS:
+        most = settings.MOST_WAITING_OF_AN_ADDRESS
+        raise RefusalError(429, f"{most} jobs from your address wait or run, which is the limit: wait for one to end", 60)
     recent = jobs.filter(created__gte=timezone.now() - timedelta(seconds=_HOUR))
     if recent.filter(own).count() >= settings.MOST_AN_HOUR:
         raise RefusalError(429, f"you have started {settings.MOST_AN_HOUR} jobs within an hour, which is the limit: try again later", 600)
     if recent.filter(address=owner.address).count() >= settings.MOST_AN_HOUR_OF_AN_ADDRESS:
         most = settings.MOST_AN_HOUR_OF_AN_ADDRESS
         raise RefusalError(429, f"{most} jobs were started from your address within an hour, which is the limit: try again later", 600)
+    uploads = Source.objects.filter(own, created__gte=timezone.now() - timedelta(seconds=_HOUR))
+    if uploads.count() >= settings.MOST_AN_HOUR:
+        raise RefusalError(429, f"you have brought {settings.MOST_AN_HOUR} models within an hour, which is the limit: try again later", 600)
+    kept = Source.objects.filter(address=owner.address).aggregate(bytes=Sum("bytes"))["bytes"] or 0
+    if kept >= settings.MOST_KEPT_BYTES_OF_AN_ADDRESS:
+        gigabytes = settings.MOST_KEPT_BYTES_OF_AN_ADDRESS >> 30
+        raise RefusalError(429, f"the uploads from your address come to {gigabytes} GB, which is the limit: delete some first", 600)

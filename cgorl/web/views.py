@@ -18,7 +18,7 @@ from cgorl.web.models import Job, Kind, Source
 from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
 from cgorl.web.refusals import RefusalError
-from cgorl.web.shown import shown
+from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 
 View = Callable[..., HttpResponse]
@@ -61,7 +61,7 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         given = {k: v for k, v in request.POST.items() if k in choices.KNOWN}
         return redirect("job", start.optimize(found, owner(request, begin=True), given).token)
-    made = [shown(j) for j in found.jobs.filter(kind=Kind.OPTIMIZE).select_related("source").order_by("-pk")]
+    made = [listed(j) for j in found.jobs.filter(kind=Kind.OPTIMIZE).select_related("source").order_by("-pk")]
     return render(request, "cgorl/source.html", {"source": shown_source(found), "choices": choices.told(), "jobs": made})
 
 
@@ -70,7 +70,7 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
 def jobs(request: HttpRequest) -> HttpResponse:
     """The user's own jobs; context: `jobs`, the newest first."""
     found = mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
-    return render(request, "cgorl/jobs.html", {"jobs": [shown(j) for j in found[:200]]})
+    return render(request, "cgorl/jobs.html", {"jobs": [listed(j) for j in found[:200]]})
 
 
 @_page
@@ -86,7 +86,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     """Two jobs beside each other, `?a=...&b=...`; context: `a`, `b`, and `jobs` to choose from."""
     pair = {k: shown(own_job(request, request.GET[k])) if request.GET.get(k) else None for k in ("a", "b")}
     found = mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
-    return render(request, "cgorl/compare.html", {**pair, "jobs": [shown(j) for j in found[:200]]})
+    return render(request, "cgorl/compare.html", {**pair, "jobs": [listed(j) for j in found[:200]]})
 
 
 @_page

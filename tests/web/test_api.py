@@ -111,6 +111,22 @@ def test_dropping_the_cookie_does_not_give_a_fresh_start(browser: Any, settings_
     assert "your address" in post(browser(), 429, zoo="resnet18")["detail"]
 
 
+def test_a_program_without_cookies_is_counted_by_its_address(settings_of: Any) -> None:
+    settings_of(MOST_WAITING_EACH=2)
+    for _ in range(2):
+        post(Client(), zoo="resnet18")
+    assert "2 of your jobs wait" in post(Client(), 429, zoo="resnet18")["detail"]
+
+
+def test_uploads_are_counted_too(client: Client, settings_of: Any) -> None:
+    settings_of(MOST_AN_HOUR=2)
+    answers = [client.post("/api/v1/models", {"zoo": "resnet18"}).status_code for _ in range(3)]
+    assert answers == [201, 201, 429]
+    settings_of(MOST_AN_HOUR=100, MOST_KEPT_BYTES_OF_AN_ADDRESS=100)
+    post(client, model=upload())
+    assert "delete some first" in post(client, 429, model=upload())["detail"]
+
+
 def test_cancel_and_delete(client: Client) -> None:
     first, second = (post(client, model=upload()) for _ in range(2))
     assert client.post(f"{JOBS}/{first['id']}/cancel").json()["state"] == "cancelled"
