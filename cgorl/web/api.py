@@ -87,10 +87,13 @@ def post_job(
     choices.read(options)  # before anything is kept
     who = owner(request, begin=bool(request.COOKIES))  # a program that keeps no cookies needs no session
     if given.source:
-        made = find(Source, request, given.source)
-    else:
-        made = start.bring(who, model, data, given.zoo)
-    return Status(201, shown(start.optimize(made, who, options)))
+        return Status(201, shown(start.optimize(find(Source, request, given.source), who, options)))
+    made = start.bring(who, model, data, given.zoo)
+    try:
+        return Status(201, shown(start.optimize(made, who, options)))
+    except BaseException:
+        start.discard(made)
+        raise
 
 
 @api.get("/jobs", response=list[JobOut], summary="Your own jobs, the newest first")

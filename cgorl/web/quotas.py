@@ -15,11 +15,11 @@ from cgorl.web.refusals import RefusalError
 _HOUR = 3600
 
 
-def check(owner: Owner) -> None:
+def check_jobs(owner: Owner) -> None:
     """Raises RefusalError (429) where one more job would be too many."""
     jobs = Job.objects.filter(kind=Kind.OPTIMIZE)
     open_ = jobs.filter(state__in=(State.QUEUED, State.RUNNING))
-    own = owner.own() if owner.user is not None or owner.session else Q(address=owner.address, owner="", user=None)
+    own = _own(owner)
     if open_.filter(state=State.QUEUED).count() >= settings.MOST_WAITING:
         raise RefusalError(429, f"the queue is full ({settings.MOST_WAITING} jobs wait): try again later", 60)
     if open_.filter(own).count() >= settings.MOST_WAITING_EACH:
@@ -35,10 +35,19 @@ def check(owner: Owner) -> None:
     if recent.filter(address=owner.address).count() >= settings.MOST_AN_HOUR_OF_AN_ADDRESS:
         most = settings.MOST_AN_HOUR_OF_AN_ADDRESS
         raise RefusalError(429, f"{most} jobs were started from your address within an hour, which is the limit: try again later", 600)
-    uploads = Source.objects.filter(own, created__gte=timezone.now() - timedelta(seconds=_HOUR))
+
+
+def check_uploads(owner: Owner) -> None:
+    """Raises RefusalError (429) where one more upload would be too many, or too much is kept already."""
+    uploads = Source.objects.filter(_own(owner), created__gte=timezone.now() - timedelta(seconds=_HOUR))
     if uploads.count() >= settings.MOST_AN_HOUR:
         raise RefusalError(429, f"you have brought {settings.MOST_AN_HOUR} models within an hour, which is the limit: try again later", 600)
     kept = Source.objects.filter(address=owner.address).aggregate(bytes=Sum("bytes"))["bytes"] or 0
     if kept >= settings.MOST_KEPT_BYTES_OF_AN_ADDRESS:
         gigabytes = settings.MOST_KEPT_BYTES_OF_AN_ADDRESS >> 30
         raise RefusalError(429, f"the uploads from your address come to {gigabytes} GB, which is the limit: delete some first", 600)
+
+
+def _own(owner: Owner) -> Q:
+    """What counts as the owner's: of a program without a session, all that came from its address without one."""
+    return owner.own() if owner.user is not None or owner.session else Q(address=owner.address, owner="", user=None)
