@@ -202,8 +202,8 @@ class Worker:
                     text += f" (details in {self._folder / 'error.txt'})"
             self.say("error", text=text, refused=refused)
 
-    def optimize(self, values: Mapping[str, Any]) -> Outcome:
-        """Optimizes, and returns the outcome."""
+    def optimize(self, values: Mapping[str, Any], picture: bool = True) -> Outcome:
+        """Optimizes, and returns the outcome; the run's folder has a `picture` of how the search went, where one can be drawn."""
         from cgorl import config, jobs
         from cgorl.report.screen import pace
         from cgorl.search.searcher import Budget, Progress
@@ -227,7 +227,7 @@ class Worker:
             else:
                 self.stage(stage, "", progress)
 
-        return jobs.optimize(cfg, graph, tell, tracker)
+        return jobs.optimize(cfg, graph, tell, tracker, picture)
 
     def ended(self, done: Outcome) -> dict[str, Any]:
         """What is to be told of an optimization."""

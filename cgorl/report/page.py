@@ -27,9 +27,7 @@ def page(name: str, brief: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]
     parts = [
         f"<h1>{escape(name)}</h1><p><strong>{escape(brief['headline'])}</strong></p><p>{escape(brief['proven'])}</p>",
         _table(("", "before", "after", "change"), brief["rows"]),
-        "<h2>By operator, estimated ms</h2>" + _table(("operator", "before", "after", "change"), brief["operators"])
-        if brief["operators"]
-        else "",
+        f"<h2>By operator, estimated ms</h2>{operators}" if brief["operators"] else "",
         f"<h2>The job</h2><pre>{escape(chr(10).join(brief['lines']))}</pre>",
         "<h2>Rewrites</h2>" + _table(("step", "rule", "where", "gain, ms", "measured share"), rows) + more if rows else "",
         "<h2>With what</h2>" + _table(("", ""), [[str(k), str(v)] for k, v in about.items()]),

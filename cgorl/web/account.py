@@ -19,7 +19,6 @@ FILES = {
     "ledger.json": "cost before and after each rewrite",
     "summary.json": "all figures of this page",
     "report.html": "this page to keep: it needs no network",
-    "anytime.png": "the search as a picture",
 }
 
 

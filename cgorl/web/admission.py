@@ -26,6 +26,7 @@ def admit(scope: MutableMapping[str, Any]) -> None:
         request.user = by_password(request) or get_user(request)
         if settings.ACCOUNTS and not request.user.is_authenticated:
             raise RefusalError(401, "log in first, or give name and password")
-        quotas.check(owner(request))
+        quotas.check_jobs(owner(request))
+        quotas.check_uploads(owner(request))
     finally:
         close_old_connections()

@@ -18,7 +18,7 @@ from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
 from cgorl.web.refusals import RefusalError
 from cgorl.web.schemas import Choices, Given, JobOut, SourceOut, Why
-from cgorl.web.shown import shown
+from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def post_model(
     request: HttpRequest, model: File[UploadedFile | None] = None, data: File[list[UploadedFile]] = _NONE, zoo: Form[str] = ""
 ) -> Status:
     """`model` is an ONNX file, `data` the files of its external data; or `zoo` names a model of the zoo."""
-    made = start.bring(owner(request, begin=True), model, data, zoo)
+    made = start.bring(owner(request, begin=bool(request.COOKIES)), model, data, zoo)
     start.look(made)
     return Status(201, shown_source(made))
 
@@ -85,20 +85,22 @@ def post_job(
     """`curl -F model=@m.onnx .../api/v1/jobs`; options as further fields."""
     options = {k: v for k, v in given.dict().items() if k not in ("zoo", "source") and v is not None}
     choices.read(options)  # before anything is kept
-    begin = model is None or bool(request.COOKIES)  # a program that keeps no cookies needs no session
-    who = owner(request, begin=begin)
+    who = owner(request, begin=bool(request.COOKIES))  # a program that keeps no cookies needs no session
     if given.source:
-        made = find(Source, request, given.source)
-    else:
-        made = start.bring(who, model, data, given.zoo)
-    return Status(201, shown(start.optimize(made, who, options)))
+        return Status(201, shown(start.optimize(find(Source, request, given.source), who, options)))
+    made = start.bring(who, model, data, given.zoo)
+    try:
+        return Status(201, shown(start.optimize(made, who, options)))
+    except BaseException:
+        start.discard(made)
+        raise
 
 
 @api.get("/jobs", response=list[JobOut], summary="Your own jobs, the newest first")
 def get_jobs(request: HttpRequest) -> list[dict[str, Any]]:
     """Those of the session or the account; others are found by their links alone."""
     found = mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
-    return [shown(job) for job in found[:200]]
+    return [listed(job) for job in found[:200]]
 
 
 @api.get("/jobs/{name}", response={200: JobOut, 404: Why}, summary="A job")

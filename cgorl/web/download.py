@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -13,7 +15,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from cgorl.web import folders
 from cgorl.web.models import Job
 
-_PIECE = 1 << 20
+_PIECE, _MOST_REWRITES = 1 << 20, 2000
 _TYPES = {".json": "application/json", ".html": "text/html; charset=utf-8", ".png": "image/png", ".txt": "text/plain; charset=utf-8"}
 
 
@@ -23,6 +25,16 @@ def result(job: Job, name: str) -> StreamingHttpResponse:
     if name not in [n for n, _ in found.get("files", [])]:
         raise Http404
     return _sent(folders.of_job(job) / found["folder"] / name, _TYPES.get(Path(name).suffix, "application/octet-stream"), name)
+
+
+def ledger(job: Job) -> list[dict[str, Any]]:
+    """The entries of the job's ledger, so many that a page can show them; none where the job has none."""
+    try:
+        text = (folders.of_job(job) / (job.result or {})["folder"] / "ledger.json").read_text(encoding="utf-8", errors="replace")
+        found: list[dict[str, Any]] = json.loads(text)["rewrites"][:_MOST_REWRITES]
+    except (OSError, LookupError, ValueError):
+        return []
+    return found
 
 
 def picture(job: Job, name: str) -> HttpResponse:

@@ -12,9 +12,8 @@ from cgorl.background import Worker
 
 _MOST = 200
 """So many operators, inputs and outputs are named."""
-_MOST_REWRITES = 2000
 _CHOSEN = ("rules", "cost", "device", "search", "seconds", "expansions", "evaluations", "seed", "dims", "unbound")
-_ORDER = {".onnx": 0, ".data": 1, ".html": 2, ".json": 3, ".png": 4}
+_ORDER = {".onnx": 0, ".data": 1, ".html": 2, ".json": 3}
 """Files of a run that are given out, and in which order they are listed."""
 
 
@@ -48,7 +47,7 @@ def look(worker: Worker, values: Mapping[str, Any]) -> None:
 
 def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
     """Optimizes, draws what came of it for the page, and says which files there are to fetch."""
-    done = worker.optimize(values)
+    done = worker.optimize(values, picture=False)  # the page draws its own, and matplotlib takes as long as all else
     worker.stage("draw", "")
     from cgorl.report.brief import brief
     from cgorl.report.ledger import ledger
@@ -64,7 +63,7 @@ def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
     (folder / "report.html").write_text(written, encoding="utf-8", errors="replace")
     files = [[p.name, p.stat().st_size] for p in sorted(folder.iterdir(), key=lambda p: _ORDER.get(p.suffix, 9)) if p.suffix in _ORDER]
     told |= {"folder": str(folder.relative_to(root)), "files": files, "counts": _counts(done)}
-    worker.say("end", **told, summary=end["summary"], ledger=rows[:_MOST_REWRITES], steps=len(done.trace), drawn=True)
+    worker.say("end", **told, summary=end["summary"], steps=len(done.trace), drawn=True)
 
 
 def _prices(values: Mapping[str, Any]) -> Any:

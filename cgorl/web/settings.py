@@ -26,8 +26,10 @@ MOST_UPLOADS_AT_ONCE = number("CGORL_UPLOADS_AT_ONCE", 16, 1)  # in one web proc
 SPARE_DISK_BYTES = number("CGORL_SPARE_DISK_MB", 2048) << 20  # no upload where less would be left
 MOST_WAITING = number("CGORL_MOST_WAITING", 500, 1)  # jobs in the queue
 MOST_WAITING_EACH = number("CGORL_MOST_WAITING_EACH", 20, 1)  # of one user, waiting and running
+MOST_WAITING_OF_AN_ADDRESS = number("CGORL_MOST_WAITING_OF_AN_ADDRESS", 100, 1)  # of all users behind one address
 MOST_AN_HOUR = number("CGORL_MOST_AN_HOUR", 120, 1)  # of one user
 MOST_AN_HOUR_OF_AN_ADDRESS = number("CGORL_MOST_AN_HOUR_OF_AN_ADDRESS", 600, 1)  # of all users behind one address
+MOST_KEPT_BYTES_OF_AN_ADDRESS = number("CGORL_KEPT_GB_OF_AN_ADDRESS", 32, 1) << 30
 KEEP_SECONDS = number("CGORL_KEEP_HOURS", 168, 1) * 3600  # uploads and results
 
 MOST_SEARCH_SECONDS = number("CGORL_SEARCH_SECONDS", 600, 1)  # that a user may ask for

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from cgorl.web import queue
+from cgorl.web import download, queue
 from cgorl.web.models import Job, Kind, Source, State
 
 STAGES = {
@@ -51,10 +51,18 @@ def watched(job: Job) -> dict[str, Any]:
 
 
 def shown(job: Job) -> dict[str, Any]:
-    """A job whole: what `watched` says, `source`, `options`, times (ISO 8601, UTC) and, once it is done, `result` and `files`.
+    """A job whole: what `listed` says, and in `result` its `ledger`, one entry a rewrite."""
+    found = listed(job)
+    if found["result"] is not None:
+        found["result"] = {**found["result"], "ledger": download.ledger(job)}
+    return found
+
+
+def listed(job: Job) -> dict[str, Any]:
+    """A job as in a list: what `watched` says, `source`, `options`, times (ISO 8601, UTC) and, once it is done, `result` and `files`.
 
     `result` is what cgorl.report.brief says (`headline`, `status`, `proven`, `rows`, `operators`, `lines`), with `summary` (as in
-    summary.json), `ledger` (one entry a rewrite), `steps` (of the film) and `drawn` (names of pictures to fetch).
+    summary.json), `steps` (of the film) and `drawn` (whether there are pictures to fetch, see cgorl.web.drawn).
     """
     files = [
         {"name": name, "bytes": size, "url": reverse("file", args=[job.token, name])} for name, size in (job.result or {}).get("files", [])

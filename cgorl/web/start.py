@@ -16,7 +16,8 @@ from cgorl.web.refusals import RefusalError
 
 def bring(owner: Owner, model: UploadedFile | None, data: Sequence[UploadedFile], zoo: str) -> Source:
     """A source made of an upload, or of the name of a model of the zoo. Raises RefusalError."""
-    quotas.check(owner)
+    quotas.check_jobs(owner)
+    quotas.check_uploads(owner)
     if (model is None) == (not zoo):
         raise RefusalError(400, "give either a file (as 'model') or the name of a model of the zoo (as 'zoo')")
     return intake.from_zoo(zoo, owner) if model is None else intake.from_upload(model, data, owner)
@@ -31,7 +32,7 @@ def optimize(source: Source, owner: Owner, given: Mapping[str, Any]) -> Job:
     """A job that optimizes a source. Raises RefusalError."""
     options = choices.read(given)
     with transaction.atomic():
-        quotas.check(owner)
+        quotas.check_jobs(owner)
         return queue.add(Kind.OPTIMIZE, source, options)
 
 

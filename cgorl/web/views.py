@@ -21,7 +21,7 @@ from cgorl.web.models import Job, Kind, Source
 from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
 from cgorl.web.refusals import RefusalError
-from cgorl.web.shown import shown
+from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 from cgorl.web.steps import steps
 from cgorl.web.verdict import verdict
@@ -92,7 +92,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 @require_GET
 def job(request: HttpRequest, name: str) -> HttpResponse:
     """A job, how it goes and what came of it; context: `job`, `steps`, `verdict` once it has ended, `account` with a result."""
-    found = _told(own_job(request, name))
+    found = _told(own_job(request, name), shown)
     more = {
         "account": account(found["job"]) if found["job"]["result"] else None,
         "steps": steps(found["job"]),
@@ -106,10 +106,10 @@ def job(request: HttpRequest, name: str) -> HttpResponse:
 def compare(request: HttpRequest) -> HttpResponse:
     """Two jobs beside each other, `?job=...&job=...`; context: `pair` (see compared.compared), `jobs` to choose from."""
     names = [n for n in request.GET.getlist("job") if n]
-    two = [shown(own_job(request, n)) for n in names[:2]] if len(names) > 1 else []
-    listed = [_told(j) for j in _own_jobs(request)[:_LISTED]]
+    two = [listed(own_job(request, n)) for n in names[:2]] if len(names) > 1 else []
+    all_ = [_told(j) for j in _own_jobs(request)[:_LISTED]]
     return render(
-        request, "cgorl/compare.html", {"pair": compared(*two) if two else None, "jobs": listed, "names": names, "many": len(names) > 2}
+        request, "cgorl/compare.html", {"pair": compared(*two) if two else None, "jobs": all_, "names": names, "many": len(names) > 2}
     )
 
 
@@ -165,9 +165,9 @@ def _own_jobs(request: HttpRequest) -> Any:
     return mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
 
 
-def _told(job: Job) -> dict[str, Any]:
+def _told(job: Job, how: Callable[[Job], dict[str, Any]] = listed) -> dict[str, Any]:
     """A job and how it ended, as templates get it."""
-    found = shown(job)
+    found = how(job)
     return {"job": found, "verdict": verdict(found)}
 
 

@@ -60,8 +60,14 @@ def _emptied() -> Iterator[None]:
 
 @pytest.fixture
 def browser() -> Callable[[], Client]:
-    """Makes clients, each with cookies of its own, that hear of errors as a user does."""
-    return lambda **more: Client(raise_request_exception=False, **more)
+    """Makes clients, each with cookies of its own, that have seen the first page and hear of errors as a user does."""
+
+    def made() -> Client:
+        found = Client(raise_request_exception=False)
+        found.get("/")
+        return found
+
+    return made
 
 
 @pytest.fixture

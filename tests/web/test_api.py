@@ -111,6 +111,22 @@ def test_dropping_the_cookie_does_not_give_a_fresh_start(browser: Any, settings_
     assert "your address" in post(browser(), 429, zoo="resnet18")["detail"]
 
 
+def test_a_program_without_cookies_is_counted_by_its_address(settings_of: Any) -> None:
+    settings_of(MOST_WAITING_EACH=2)
+    for _ in range(2):
+        post(Client(), zoo="resnet18")
+    assert "2 of your jobs wait" in post(Client(), 429, zoo="resnet18")["detail"]
+
+
+def test_uploads_are_counted_too(client: Client, settings_of: Any) -> None:
+    settings_of(MOST_AN_HOUR=2)
+    answers = [client.post("/api/v1/models", {"zoo": "resnet18"}).status_code for _ in range(3)]
+    assert answers == [201, 201, 429]
+    settings_of(MOST_AN_HOUR=100, MOST_KEPT_BYTES_OF_AN_ADDRESS=100)
+    post(client, model=upload())
+    assert "delete some first" in post(client, 429, model=upload())["detail"]
+
+
 def test_cancel_and_delete(client: Client) -> None:
     first, second = (post(client, model=upload()) for _ in range(2))
     assert client.post(f"{JOBS}/{first['id']}/cancel").json()["state"] == "cancelled"
@@ -145,7 +161,7 @@ def test_an_error_of_ours_shows_no_traceback(client: Client, monkeypatch: pytest
 
     monkeypatch.setattr("cgorl.web.start.queue.add", fail)
     response = client.post(JOBS, {"zoo": "resnet18"})
-    assert response.status_code == 500 and "/srv" not in response.content.decode()
+    assert response.status_code == 500 and "/srv" not in response.content.decode() and not Source.objects.exists()
     assert "secret" in caplog.text
     page = client.post("/", {"zoo": "resnet18"})
     assert page.status_code == 500 and b"/srv" not in page.content and b"Traceback" not in page.content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from html.parser import HTMLParser
@@ -15,7 +16,7 @@ import cgorl
 from cgorl.report.brief import brief
 from cgorl.report.ledger import ledger, summary
 from cgorl.report.screen import lines
-from cgorl.web import choices, form, process
+from cgorl.web import choices, folders, form, process
 from cgorl.web.labels import LABELS
 from cgorl.web.models import Job, Kind, Source, State
 from cgorl.web.shown import shown
@@ -43,8 +44,8 @@ def result(**how: Any) -> dict[str, Any]:
     done = cgorl.optimize(_graph(), **how)
     end = {"summary": summary(done), "lines": lines(done), "operators": [], "files": [], "rewrites": len(done.trace)}
     more = {"folder": "run", "files": [["net_optimized.onnx", 900], ["trace.json", 10]], "counts": process._counts(done)}
-    told = {"summary": end["summary"], "ledger": ledger(done), "steps": len(done.trace), "drawn": True, "points": [[0, 2.0], [1, 1.0]]}
-    return {**brief(end, path), **more, **told}
+    told = {"summary": end["summary"], "steps": len(done.trace), "drawn": True, "points": [[0, 2.0], [1, 1.0]]}
+    return {**brief(end, path), **more, **told, "rows_of_ledger": ledger(done)}
 
 
 def _graph() -> Any:
@@ -65,6 +66,10 @@ def job(client: Client, state: State, found: dict[str, Any] | None = None, **mor
     source = Source.objects.create(owner="me", name=NASTY, bytes=1200, files=["model.onnx"])
     options = choices.read({}) | more.pop("options", {})
     made: Job = Job.objects.create(kind=Kind.OPTIMIZE, source=source, owner="me", options=options, state=state, result=found, **more)
+    if found:
+        folder = folders.of_job(made) / found["folder"]
+        folder.mkdir(parents=True)
+        (folder / "ledger.json").write_text(json.dumps({"rewrites": found["rows_of_ledger"]}))
     return made
 
 
@@ -170,7 +175,7 @@ def test_a_result_is_told_in_words_figures_and_tables(client: Client) -> None:
 def test_an_optimal_model_is_a_result_too(client: Client) -> None:
     kept = dict(result(seconds=5))
     kept["summary"] = {**kept["summary"], "status": "already optimal", "rewrites": 0}
-    kept |= {"status": "already optimal", "steps": 0, "ledger": []}
+    kept |= {"status": "already optimal", "steps": 0, "rows_of_ledger": []}
     kept["summary"]["proof"] = {**kept["summary"]["proof"], "whole": None, "rewrites": 0}
     text = page(client, f"/jobs/{job(client, State.DONE, kept).token}/")
     assert "Already optimal" in text and "there is nothing to prove" in text and 'data-graph="after"' not in text

@@ -28,7 +28,8 @@ from cgorl.report.files import options
 
 _DEFAULTS = {"clients": "50", "jobs": "200", "workers": "2", "timeout": "1500", "seconds": "2"}
 _PAGES = ("/", "/jobs/", "/api/v1/choices", "/job")
-_QUOTAS = {f"CGORL_MOST_{name}": "1000000" for name in ("WAITING", "WAITING_EACH", "AN_HOUR", "AN_HOUR_OF_AN_ADDRESS")}
+_LIMITS = ("WAITING", "WAITING_EACH", "WAITING_OF_AN_ADDRESS", "AN_HOUR", "AN_HOUR_OF_AN_ADDRESS")
+_QUOTAS = {f"CGORL_MOST_{name}": "1000000" for name in _LIMITS}
 
 
 class _Load:
