@@ -17,7 +17,6 @@ from tests.web.models import model, small
 from tests.web.serving import Service
 from tests.widgets.page import browser as chromium
 
-
 LOOKED = "#expansions:not(:text-is('0'))"
 """A search that has looked at a graph."""
 
