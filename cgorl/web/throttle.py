@@ -35,4 +35,4 @@ def _failed(sender: Any, request: HttpRequest | None = None, **more: Any) -> Non
 
 
 def _key(request: HttpRequest) -> str:
-    return f"wrong passwords {address(request)}"
+    return f"wrong-passwords-{address(request)}"
