@@ -8,7 +8,7 @@ PINS   := $(shell { cat constraints.txt pyproject.toml; pwd -P; } | cksum | cut 
 BASE   := $(VENV)/.report-$(PINS)
 DEV    := $(VENV)/.agent,dev,report,web-$(PINS)
 WEB    := $(VENV)/.report,web-$(PINS)
-LAB    := $(VENV)/.lab-$(PINS)
+LAB    := $(VENV)/.agent,lab-$(PINS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -39,8 +39,8 @@ lint: $(DEV) ## check style, types and layers
 	$(BIN)/mypy --strict cgorl
 	$(BIN)/lint-imports
 
-lab: $(LAB) ## open JupyterLab
-	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+lab: $(LAB) ## open JupyterLab, on the notebook that says what there is
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 serve: $(WEB) ## run the service, at http://127.0.0.1:8000 (files in runs/service; ARGS='--port=9000 --workers=2')
 	@$(BIN)/python -m cgorl.web serve $(ARGS)

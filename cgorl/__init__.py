@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cgorl.evaluation.run import Evaluation
     from cgorl.ir.graph import Graph
     from cgorl.pipeline import Outcome
+    from cgorl.rules.rule_set import RuleSet
 
 # onnxruntime (from 1.29 on) tells its maker of each process and model unless told not to before it starts; models are private
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -38,16 +39,18 @@ def save(graph: Graph, path: str | Path) -> list[Path]:
     return onnx_io.save(graph, path)
 
 
-def optimize(model: str | Path | Graph, dims: dict[str, int] | None = None, **choices: Any) -> Outcome:
+def optimize(model: str | Path | Graph, dims: dict[str, int] | None = None, rules: str | RuleSet = "default", **choices: Any) -> Outcome:
     """The optimized model with its proof: `.graph .cost_ms .initial_cost_ms .trace .save("out.onnx")`.
 
-    `choices` are the keys of conf/optimize.yaml, e.g. `search="greedy", rules="default", cost="roofline", seconds=30`.
+    `rules` is a choice of conf/rules or rules of one's own; `choices` are the other keys of conf/optimize.yaml, e.g.
+    `search="greedy", cost="roofline", seconds=30`.
     """
     from cgorl import config, jobs
 
     graph = None if isinstance(model, str | Path) else model
-    cfg = config.load_config("optimize", values={**choices, "dims": dims or {}, "model": model if graph is None else "graph"})
-    return jobs.optimize(cfg, graph)
+    chosen, own = (rules, None) if isinstance(rules, str) else ("default", rules)
+    values = {**choices, "rules": chosen, "dims": dims or {}, "model": model if graph is None else "graph"}
+    return jobs.optimize(config.load_config("optimize", values=values), graph, rules=own)
 
 
 def evaluate(*overrides: str) -> Evaluation:

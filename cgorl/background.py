@@ -227,7 +227,7 @@ class Worker:
             else:
                 self.stage(stage, "", progress)
 
-        return jobs.optimize(cfg, graph, tell, tracker, picture)
+        return jobs.optimize(cfg, graph, tell, tracker, picture=picture)
 
     def ended(self, done: Outcome) -> dict[str, Any]:
         """What is to be told of an optimization."""

@@ -63,7 +63,9 @@ def load(cfg: Any) -> Graph:
 def cost(cfg: Any) -> CostModel:
     """The cost model that `cfg` names, with its sizes of symbols. Raises ConfigError."""
     options: Mapping[str, Any] = config.plain(cfg)
-    built: CostModel = config.build(cfg.cost, dims=options["dims"], unbound=options["unbound"])
+    shipped = options["cost"].get("shipped")  # came along with cgorl, wherever one works
+    more = {"shipped": str(config.CONF.parent / shipped)} if isinstance(shipped, str) else {}
+    built: CostModel = config.build(cfg.cost, dims=options["dims"], unbound=options["unbound"], **more)
     return built
 
 
@@ -99,16 +101,22 @@ def _check_output(output: str | None) -> None:
 
 
 def optimize(
-    cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tracker: Tracker | None = None, picture: bool = True
+    cfg: Any,
+    graph: Graph | None = None,
+    tell: Stage | None = None,
+    tracker: Tracker | None = None,
+    rules: RuleSet | None = None,
+    picture: bool = True,
 ) -> Outcome:
-    """The outcome of the job that `cfg` (conf/optimize.yaml) describes; `graph` stands in for `model`.
+    """The outcome of the job that `cfg` (conf/optimize.yaml) describes; `graph` stands in for `model`, `rules` for those it names.
 
     Saves to `output` if that is given. The search named by `versus` is run too, and what it comes to is told in `search`. With
     a tracker, metrics, a `picture` of them, trace, ledger and summary go to its folder; the trace also where the model cannot
     be written, and the model also where metrics cannot.
     """
     options: Mapping[str, Any] = config.plain(cfg)
-    rules, prices, search, budget = parts(cfg)
+    named, prices, search, budget = parts(cfg)
+    rules = named if rules is None else rules
     if options["checkpoint"]:
         search = _kept(search, Path(options["checkpoint"]))
     _check_output(options["output"])

@@ -48,7 +48,7 @@ class Outcome:
     """What a job gives: the optimized graph, the original, costs in ms, the trace and the proof.
 
     `unknown` are the values whose size the cost could not know, `files` what a job wrote, `gate` what was measured of it
-    (None: nothing), `notes` what the prices rest on.
+    (None: nothing), `notes` what the prices rest on, `cost` the prices themselves.
     """
 
     status: Status
@@ -70,6 +70,12 @@ class Outcome:
     after_ms: Mapping[str, float] = field(default_factory=dict)
     gate: Verdict | None = None
     notes: tuple[str, ...] = ()
+    cost: CostModel | None = None
+
+    def __repr__(self) -> str:
+        """One line, however large the model is."""
+        ms = f"{self.initial_cost_ms:.4g} -> {self.cost_ms:.4g} ms estimated"
+        return f"Outcome({self.status.value}: {ms}, {len(self.trace)} rewrites; {self.proof.whole or 'not proven'})"
 
     def save(self, path: str | Path) -> list[Path]:
         """Writes the optimized model; returns the files. Raises ModelError."""
@@ -185,6 +191,7 @@ def optimize(
         before_ms=before,
         after_ms=after,
         gate=verdict,
+        cost=cost,
     )
 
 

@@ -19,7 +19,7 @@ from cgorl.evaluation.run import run as searched
 from cgorl.report import studied
 from cgorl.report.provenance import provenance
 from cgorl.training import POLICY
-from cgorl.zoo.families import Families, label
+from cgorl.zoo.families import Drawn, Families
 
 Tell = Callable[[str], None]
 
@@ -130,26 +130,26 @@ def _transfer(what: Study, tell: Tell) -> int:
                 continue
             policy = Path(done.folder) / POLICY
             graphs = Families({family: families.draw[family]}, keys["graphs"]).drawn(1000 + seed)
-            rows = [r for name, parameters in graphs for r in _tried(what, name, parameters, policy, device, seed, tell)]
+            rows = [r for graph in graphs for r in _tried(what, graph, policy, device, seed, tell)]
             failed += sum(1 for r in rows if r["error"])
             table.add([{"family": family, "seed": seed, **r} for r in rows], settings)
     return failed
 
 
-def _tried(what: Study, name: str, parameters: Mapping[str, Any], policy: Path, device: str, seed: int, tell: Tell) -> list[dict[str, Any]]:
+def _tried(what: Study, graph: Drawn, policy: Path, device: str, seed: int, tell: Tell) -> list[dict[str, Any]]:
     keys = what.keys
-    zoo = {f"zoo.{k}": str(v).replace(" ", "") for k, v in parameters.items()}
+    zoo = {f"zoo.{k}": str(v).replace(" ", "") for k, v in graph.parameters.items()}
     limits = {"evaluations": str(keys["evaluations"]), "seconds": "null"}
     methods = {m: {**limits, **dict(w.split("=", 1) for w in words.split())} for m, words in keys["methods"].items()}
     methods["zero-shot"] = {**limits, "search": "agent", "search.checkpoint": str(policy), "search.samples": "1000000"}
     methods["a minute on it"] = {"seconds": str(keys["seconds"]), "search": "agent_train", "search.checkpoint": str(policy)}
     rows = []
     for method, words in methods.items():
-        job = job_of({"model": name, **zoo, "device": device, "seed": str(seed), **words}, [])
+        job = job_of({"model": graph.name, **zoo, "device": device, "seed": str(seed), **words}, [])
         [ended] = list(searched([job]))
         if ended.row["stopped"] == "interrupted":
             raise KeyboardInterrupt
         change = None if ended.found is None else 100 * (ended.found.cost_ms / ended.found.initial_cost_ms - 1)
-        rows.append({"graph": label(name, parameters), "method": method, "change": change, "error": ended.row["error"]})
-        tell(f"  {label(name, parameters)}, {method}: " + (f"{change:.2f} %" if change is not None else str(ended.row["error"])))
+        rows.append({"graph": str(graph), "method": method, "change": change, "error": ended.row["error"]})
+        tell(f"  {graph}, {method}: " + (f"{change:.2f} %" if change is not None else str(ended.row["error"])))
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +19,12 @@ from cgorl.ir.graph import Graph
 from cgorl.ir.onnx_io import save
 from cgorl.ir.seldom import seldom_collected
 from cgorl.ir.simplify import simplify
-from cgorl.report.drawing import drawing
+from cgorl.report.graphs.scene import scene
+from cgorl.report.graphs.svg import svg
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step, to_json
-from cgorl.tracking import Tracker, Wandb, WandbRun, whole
-from cgorl.zoo.families import Families, label
+from cgorl.tracking import METRICS, Tracker, Wandb, WandbRun, whole
+from cgorl.zoo.families import Drawn, Families
 
 CHECKPOINT, POLICY = "checkpoint.pt", "policy.pt"
 
@@ -82,7 +83,7 @@ def parts(cfg: Any) -> Parts:
     curiosity: Curiosity | None = config.build(cfg.icm) or None
     graphs: dict[str, Graph] = {}
     named = _named(cfg, options)
-    for name, (what, zoo) in named.items():
+    for name, (what, zoo, _) in named.items():
         model = pipeline.load_model(what, zoo)
         pipeline.check_model(model, options["dims"])
         graphs[name] = simplify(model).graph if options["simplify"] else model
@@ -91,7 +92,8 @@ def parts(cfg: Any) -> Parts:
     else:
         policy = fresh_policy(rules, options["seed"], lambda: config.build(cfg.encoder))
     assert isinstance(policy.encoder, Encoder)
-    starts = [Start.of(graph, rules, cost) for graph in graphs.values()]
+    fewer = {without: _without(options["rules"], without) for _, _, without in named.values() if without}
+    starts = [Start.of(graph, rules, cost, offered=fewer.get(named[name].without)) for name, graph in graphs.items()]
     for name, start in zip(graphs, starts, strict=True):
         if not start.priced.prices:
             raise TrainError(f"no rule matches in '{name}': there is nothing to learn")
@@ -99,34 +101,37 @@ def parts(cfg: Any) -> Parts:
         curiosity.begin(rules, policy.rules.known, options["seed"])
     best = Best()
     envs = [RewriteEnv(starts, episodes, best) for _ in range(args.num_envs)]
-    drawn = frozenset(n for n, (what, _) in named.items() if n != what)
+    drawn = frozenset(n for n, one in named.items() if n != one.name)
     return Parts(graphs, rules, starts, best, Learner(args, policy, envs, curiosity, options["seed"]), drawn)
 
 
-def _named(cfg: Any, options: Mapping[str, Any]) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """What to train on: for each name that is told, the model and its parameters of the zoo."""
+def _named(cfg: Any, options: Mapping[str, Any]) -> dict[str, Drawn]:
+    """What to train on, by the name that is told."""
     names = list(dict.fromkeys([*([options["model"]] if options["model"] else []), *options["models"]]))
-    found: dict[str, tuple[str, Mapping[str, Any]]] = {n: (n, options["zoo"] if n == options["model"] else {}) for n in names}
+    found = {n: Drawn(n, options["zoo"] if n == options["model"] else {}) for n in names}
     families: Families | None = config.build(cfg.families) or None
-    for name, parameters in families.drawn(options["seed"]) if families else []:
-        found[label(name, parameters)] = name, parameters
+    found |= {str(one): one for one in (families.drawn(options["seed"]) if families else [])}
     if not found:
         raise TrainError("there is nothing to train on: model=..., models=[...] or families=... must be given")
     return found
 
 
-def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, group: str | None = None) -> Trained:
+def _without(rules: Mapping[str, Any], tags: Sequence[str]) -> RuleSet:
+    return config.rule_set({**rules, "exclude": [*rules["exclude"], *tags]})
+
+
+def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, group: str | None = None, name: str = "") -> Trained:
     """Trains as `cfg` says. An interrupt ends it after what is done; a checkpoint is written after each update and at the end.
 
     With a tracker, metrics go to its folder (and to W&B, as `tracking` says), with the checkpoint, and for each graph the best
-    rewrites and the graph that they lead to. `group` is the sweep that the run belongs to.
+    rewrites and the graph that they lead to. `group` is the sweep that the run belongs to, `name` what tells it from the others.
     """
     options: dict[str, Any] = config.plain(cfg)
     made = parts(cfg)
     learner = made.learner
     if options["resume"]:
         checkpoint.restore(options["resume"], learner, made.best, made.rules)
-    wandb = _wandb(cfg, options, tracker, group)
+    wandb = _wandb(cfg, options, tracker, group, name)
     if tracker is not None:
         tracker.write("config.yaml", config.yaml(cfg))
     begun, stopped, code = time.monotonic(), "all steps trained", 1
@@ -162,11 +167,11 @@ def train(cfg: Any, tell: Listen | None = None, tracker: Tracker | None = None, 
             wandb.finish(code)
 
 
-def _wandb(cfg: Any, options: Mapping[str, Any], tracker: Tracker | None, group: str | None) -> WandbRun | None:
+def _wandb(cfg: Any, options: Mapping[str, Any], tracker: Tracker | None, group: str | None, name: str) -> WandbRun | None:
     chosen: Wandb | None = config.build(cfg.tracking) or None
     if chosen is None or tracker is None:
         return None
-    return chosen.open(tracker.folder, options, tracker.folder.name, group)
+    return chosen.open(tracker.folder, options, name or tracker.folder.name, group)
 
 
 def _share(made: Parts) -> float:
@@ -181,6 +186,9 @@ def _numbers(metrics: Mapping[str, Any], made: Parts) -> dict[str, float]:
         ends = metrics["episodes"]
         told["cost/final_share"] = sum(e["cost_ms"] / e["first_ms"] for e in ends) / len(ends)
         told["cost/episode_best_share"] = sum(e["best_ms"] / e["first_ms"] for e in ends) / len(ends)
+    now = [env.at.cost_ms / env.starts[env.start].priced.cost_ms for env in made.learner.envs if env.starts[env.start].priced.cost_ms]
+    told["cost/current_share"] = sum(now) / len(now) if now else 1.0
+    told["cost/best_share"] = _share(made)
     told.update({f"cost/best_ms/{name}": made.best.found[k].cost_ms for k, name in enumerate(made.graphs) if k in made.best.found})
     return told
 
@@ -194,6 +202,8 @@ def _log(made: Parts, metrics: Mapping[str, Any], tracker: Tracker, wandb: Wandb
     learner = made.learner
     checkpoint.save(tracker.folder / CHECKPOINT, learner, made.best, made.rules, options)
     line = {**_numbers(metrics, made), "global_step": learner.global_step, "updates": learner.updates}
+    if not (tracker.folder / METRICS).exists():  # what all others are shares of, said once
+        line |= {f"cost/first_ms/{name}": start.priced.cost_ms for name, start in zip(made.graphs, made.starts, strict=True)}
     tracker.log(**line, rules=metrics["rules"])
     if wandb is not None:
         wandb.log({**line, **{f"rules/{k}": v for k, v in metrics["rules"].items()}}, learner.global_step)
@@ -212,8 +222,8 @@ def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None, 
         if name not in made.drawn:
             files += save(found.graph, tracker.folder / f"best{stem}.onnx")
             new, gone = (set(a.nodes) - set(b.nodes) for a, b in ((found.graph, first.graph), (first.graph, found.graph)))
-            files.append(tracker.write(f"before{stem}.svg", drawing(first.graph, f"{name} before", gone)))
-            files.append(tracker.write(f"best{stem}.svg", drawing(found.graph, f"{name}, the best", new)))
+            files.append(tracker.write(f"before{stem}.svg", _drawn(first.graph, gone)))
+            files.append(tracker.write(f"best{stem}.svg", _drawn(found.graph, new)))
         if wandb is not None:
             rows = [[s["rule"], str(s["names"]), s["before_ms"], s["after_ms"]] for s in trace["steps"]]
             wandb.table(f"rewrites/{name}", ["rule", "nodes", "before_ms", "after_ms"], rows)
@@ -221,6 +231,13 @@ def _keep(made: Parts, done: Trained, tracker: Tracker, wandb: WandbRun | None, 
     tracker.write("summary.json", {**about, "graphs": list(done.rows)})
     if wandb is not None:
         wandb.artifact(tracker.folder.name, "agent", files)
+
+
+def _drawn(graph: Graph, marked: Set[int]) -> str:
+    """A picture of a graph, the nodes that a search has changed with a strong rim."""
+    drawn = scene(graph)
+    places = drawn.places()
+    return svg(drawn, loud=[places[i] for i in marked if i in places])
 
 
 def _steps(graph: Graph, before_ms: float, path: Sequence[Move]) -> list[Step]:

@@ -190,7 +190,7 @@ def test_what_is_shown_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
         assert part in out
     [folder] = Path("runs/optimize").iterdir()
     assert sorted(p.name for p in folder.iterdir()) == [
-        *("anytime.png", "config.yaml", "ledger.json", "metrics.jsonl", "summary.json", "trace.json")
+        *("anytime.png", "config.yaml", "ledger.json", "metrics.jsonl", "run.json", "summary.json", "trace.json")
     ]
     told = json.loads((folder / "summary.json").read_text())
     assert told["status"] == "optimized" and told["files"] == ["o.onnx"] and told["proof"]["whole"]["ok"]

@@ -270,3 +270,44 @@ def test_measured_prices_bring_the_search_that_chains_need(overrides: list[str],
     assert cfg.search._target_.endswith(search)
     if search == "Backtracking":
         assert cfg.search.alpha == (1.1 if "search.alpha=1.1" in overrides else 1.2)
+
+
+_OWN = """
+# A sum turned round, for want of a better idea.
+rule mine: swap
+    Add(x, y)
+ => y + x
+"""
+
+
+def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "my own.rules"
+    file.write_text(_OWN)
+    for choice, count in (("none", 0), ("default", len(config.rule_set(options()["rules"])))):
+        cfg = load_config("optimize", ["model=bert", f"rules={choice}"], {"rules.own": str(file)})
+        found = config.rule_set(plain(cfg)["rules"])
+        assert len(found) == count + 1 and found.rules[-1].name == "mine" and found.rules[-1].provenance == "own"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "rules.own: '.*mine.rules' cannot be read: No such file or directory"),
+        (b"\xff\xfe\x00", "rules.own: '.*mine.rules' cannot be read: it is not text"),
+        (b"rule mine: swap\n    Add(x, y)\n => z\n", "mine.rules: rule 'mine': 'z' is used but not bound by the source"),
+        (b"rule relu-relu: swap\n    Relu(x)\n => Relu(x)\n", "mine.rules: there is a rule 'relu-relu' already: give yours another name"),
+    ],
+)
+def test_a_file_of_rules_that_will_not_do_is_named(tmp_path: Path, text: bytes | None, says: str) -> None:
+    file = tmp_path / "mine.rules"
+    if text is not None:
+        file.write_bytes(text)
+    with pytest.raises(ConfigError, match=says):
+        jobs.parts(load_config("optimize", ["model=bert"], {"rules.own": str(file)}))
+
+
+def test_what_came_along_is_found_wherever_one_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    cost = jobs.cost(load_config("optimize", ["model=bert", "cost=measured"]))
+    assert Path(cost.shipped).is_dir() and Path(cost.shipped) == CONF.parent / "data" / "costs"
+    assert jobs.cost(load_config("optimize", ["model=bert", "cost=measured", "cost.shipped=null"])).shipped is None

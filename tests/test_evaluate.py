@@ -51,6 +51,7 @@ def test_what_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None
             "curves.csv",
             "curves.parquet",
             "metrics.jsonl",
+            "run.json",
             "table.csv",
             "table.parquet",
             "traces.jsonl",

@@ -11,6 +11,8 @@ from cgorl.config import ConfigError
 from cgorl.ir.graph import Graph
 from cgorl.ir.sizes import DimsError
 from cgorl.pipeline import Status
+from cgorl.rules.rule_set import RuleSet
+from cgorl.rules.text import library
 
 TINY = {"layers": 1, "hidden": 8, "heads": 2, "seq": 4}
 
@@ -91,3 +93,21 @@ def test_nothing_is_written_unless_asked(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     cgorl.optimize("bert", zoo=TINY, rules="none")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_comes_back_is_told_in_a_line() -> None:
+    g = cgorl.load("bert", **TINY)
+    assert repr(g) == f"Graph(bert: {len([n for n in g.nodes.values() if not (n.is_source or n.constant)])} nodes, opset 17)"
+    result = cgorl.optimize(g)
+    assert repr(result).startswith("Outcome(optimized: ") and "equal on 3 random inputs" in repr(result) and len(repr(result)) < 200
+    assert repr(cgorl.verify(g, result.graph)).startswith("Equivalence(equal on 3 random inputs (largest error ")
+    other = cgorl.verify(g, cgorl.load("bert", **{**TINY, "seed": 1}))
+    assert repr(other).startswith("Equivalence(not equal: ")
+
+
+def test_optimize_takes_rules_of_ones_own() -> None:
+    g = cgorl.load("bert", **TINY)
+    assert not cgorl.optimize(g, rules="none", prove=False).trace
+    one = RuleSet(tuple(r for r in library() if r.name == "mul-matmul"))
+    result = cgorl.optimize(g, rules=one, prove=False)
+    assert {step.match.rule.name for step in result.trace} == {"mul-matmul"} and result.rules is one

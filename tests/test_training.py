@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -55,11 +56,19 @@ def test_what_is_written_and_that_the_policy_searches(capsys: pytest.CaptureFixt
     assert (code, err) == (0, "") and "all steps trained: 48 steps" in out and "% saved" in out
     where = folder()
     pictures, files = {"before.svg", "best.svg"}, {"best.onnx", "checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt"}
-    assert {p.name for p in where.iterdir()} == {*pictures, *files, "summary.json", "trace.json"}
+    assert {p.name for p in where.iterdir()} == {*pictures, *files, "run.json", "summary.json", "trace.json"}
     told = lines(where)
     assert [t["global_step"] for t in told] == [16, 32, 48] and "losses/approx_kl" in told[0] and told[0]["rules"]
     row = json.loads((where / "summary.json").read_text())["graphs"][0]
     assert row["best_ms"] <= row["first_ms"]
+    name = row["model"]
+    assert [f"cost/first_ms/{name}" in t for t in told] == [True, False, False] and told[0][f"cost/first_ms/{name}"] == row["first_ms"]
+    assert all(t["cost/best_share"] == t[f"cost/best_ms/{name}"] / row["first_ms"] <= t["cost/current_share"] + 1e-12 for t in told)
+    assert told[-1]["cost/best_share"] == row["best_ms"] / row["first_ms"]
+    ended = [t for t in told if "charts/episodic_return" in t]
+    assert ended and all(t["charts/episodic_intrinsic_return"] > 0 for t in ended)
+    about = json.loads((where / "run.json").read_text())
+    assert about["command"] == shlex.join(["python", "scripts/train.py", *REPVGG]) and {"commit", "machine", "date"} <= set(about)
     given = ["model=repvgg_a0", *SMALL, "search=agent", f"search.checkpoint={where / 'checkpoint.pt'}", "output=o.onnx", "prove=false"]
     assert cli.optimize(given, "") == 0 and Path("o.onnx").is_file()
     assert run(capsys, *REPVGG, "ppo.total_timesteps=16", f"initial={where / 'policy.pt'}", "encoder.hidden=4", "runs=more")[0] == 0
@@ -140,8 +149,13 @@ def test_a_sweep_of_four_with_one_failing(capsys: pytest.CaptureFixture[str]) ->
     code = cli.sweep([*SWEPT, "icm.beta=0.1,7", "seed=1,2"], "help")
     out = capsys.readouterr().out
     assert code == 1 and "failed: 2 of 4 jobs" in out and out.count("icm.beta must be") == 2 and "icm.beta=0.1 seed=2" in out
-    folders = list(Path("runs/train").iterdir())
-    assert sum((p / "checkpoint.pt").is_file() for p in folders) == 2
+    [place] = Path("runs/sweep").iterdir()
+    told = json.loads((place / "sweep.json").read_text())
+    assert [job["words"] for job in told["jobs"]] == [f"icm.beta={b} seed={s}" for b in ("0.1", "7") for s in (1, 2)]
+    assert told["command"].startswith("python scripts/sweep.py -m ") and f"report.py sweep={place}" in out
+    jobs = {(f.parent, job["number"]): job for f in place.glob("jobs/*/job.json") for job in [json.loads(f.read_text())]}
+    assert sorted(n for _, n in jobs) == [1, 2, 3, 4] and {job["sweep"] for job in jobs.values()} == {place.name}
+    assert all((p / "checkpoint.pt").is_file() == (n < 3) == (not job["error"]) for (p, n), job in jobs.items())
     assert cli.sweep([*SWEPT, "icm=none,count"], "help") == 0
     assert "failed" not in capsys.readouterr().out
 
@@ -188,7 +202,8 @@ def test_an_interrupt_while_files_are_written_comes_after_them(at: str, monkeypa
     done = training.train(cfg, tracker=Tracker("runs", "train", "x"))
     where = folder()
     assert done.stopped == ("all steps trained" if name == "write" else "interrupted") and (where / "summary.json").is_file()
-    assert torch.load(where / "checkpoint.pt", weights_only=True)["learner"]["updates"] == len(lines(where)) == (4 if name == "write" else 1)
+    updates = torch.load(where / "checkpoint.pt", weights_only=True)["learner"]["updates"]
+    assert updates == len(lines(where)) == (4 if name == "write" else 1)
 
 
 def test_wandb_offline_keeps_all_and_calls_nobody(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,7 +263,8 @@ def test_a_sweep_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     code = cli.sweep([*SWEPT, "icm.beta=0.1,7", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"], "help")
     out = capsys.readouterr().out
     assert code == 1 and "failed: 1 of 2 jobs" in out and "icm.beta must be" in out and "2 jobs by hydra/launcher=joblib" in out
-    assert sum((p / "checkpoint.pt").is_file() for p in Path("runs/train").iterdir()) == 1
+    assert sum((p / "checkpoint.pt").is_file() for p in Path("runs").glob("sweep/*/jobs/*")) == 1
+    assert len(list(Path("runs").glob("sweep/*/jobs/*/job.json"))) == 2
 
 
 @pytest.mark.parametrize(("launcher", "plugin"), [("ray", "hydra_ray_launcher"), ("submitit_local", "hydra_submitit_launcher")])
@@ -260,8 +276,16 @@ def test_a_sweep_by_ray_or_as_slurm_would(launcher: str, plugin: str, capsys: py
     assert "failed" not in capsys.readouterr().out
 
 
+def test_a_sweep_reads_as_one_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.sweep([*SWEPT, "icm=none,count", "seed=1,2"], "help") == 0
+    command = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("compare "))
+    assert cli.report(command.split()[3:], "help") == 0
+    out = capsys.readouterr().out
+    assert "4 jobs, all of which ended." in out and "differences to icm=" in out and "report.html" in out
+
+
 def test_a_launcher_that_is_not_there_says_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
     if find_spec("hydra_plugins.hydra_ray_launcher") is not None:
         pytest.skip("hydra-ray-launcher is installed")
     assert cli.sweep([*SWEPT, "hydra/launcher=ray"], "help") == 1
-    assert "hydra/launcher=ray is not installed: pip install" in capsys.readouterr().err
+    assert "hydra/launcher=ray is not installed: pip install" in capsys.readouterr().err and not list(Path("runs").glob("sweep/*"))

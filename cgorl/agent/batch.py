@@ -28,6 +28,7 @@ class Batch(NamedTuple):
     nodes_B: Any
     rule_M: Any
     y_MY: Any
+    rank_M: Any
     key_M: Any
     graph_M: Any
     place_K: Any
@@ -73,7 +74,7 @@ def batch(seen: Sequence[Observation]) -> Batch:
     graph_M = torch.from_numpy(np.repeat(np.arange(len(seen)), matches))
     return Batch(
         *(nodes(seen), torch.tensor(counts), torch.from_numpy(_join(seen, "rule_M")), torch.from_numpy(_join(seen, "y_MY"))),
-        *(_join(seen, "key_M"), graph_M, torch.from_numpy(_join(seen, "place_K", first_N))),
+        *(torch.from_numpy(_join(seen, "rank_M")), _join(seen, "key_M"), graph_M, torch.from_numpy(_join(seen, "place_K", first_N))),
         *(torch.from_numpy(_join(seen, "owner_K", first_M)), torch.from_numpy(_join(seen, "role_K"))),
         *(torch.from_numpy(np.stack([o.g_Q for o in seen])), torch.tensor([o.left for o in seen])),
         *(torch.from_numpy(first_M), torch.tensor(matches), torch.cat([graph_M, torch.arange(len(seen))])),

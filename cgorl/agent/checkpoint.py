@@ -11,11 +11,12 @@ import torch
 
 from cgorl.agent.best import Best
 from cgorl.agent.encoder import Encoder
+from cgorl.agent.icm import ICM
 from cgorl.agent.policy import Policy
 from cgorl.agent.ppo import Learner
 from cgorl.rules.rule_set import RuleSet
 
-FORM = 1
+FORM = 2
 _FIELDS = ("form", "config", "rules", "rules_digest", "encoder", "learner", "best")
 
 
@@ -85,3 +86,18 @@ def policy(path: str | Path, rules: RuleSet) -> tuple[Policy, list[str]]:
     except (KeyError, TypeError, ValueError, RuntimeError) as e:
         raise AgentError(f"the policy in '{path}' cannot be read: {' '.join(str(e).split())[:300]}") from None
     return made, made.rules.use(rules)
+
+
+def curiosity(path: str | Path, rules: RuleSet) -> ICM | None:
+    """The curiosity module as the training left it, speaking of `rules`; None where the file holds none. Raises AgentError."""
+    told = load(path)
+    state, how = told["learner"].get("curiosity"), told["config"].get("icm")
+    if not state or "module" not in state or not isinstance(how, Mapping):
+        return None
+    try:
+        made = ICM(**{k: v for k, v in how.items() if not k.startswith("_")})
+        made.begin(rules, told["rules"], 0)
+        made.module.load_state_dict(state["module"])
+    except (TypeError, ValueError, RuntimeError) as e:
+        raise AgentError(f"the curiosity module in '{path}' cannot be read: {' '.join(str(e).split())[:300]}") from None
+    return made

@@ -140,7 +140,10 @@ class ICM:
 
     def bonus(self, rollout: Rollout) -> Any:
         """Half the squared error of what was foreseen, times eta; 0 for stopping."""
-        steps = rollout.steps
+        return self.paid(rollout.steps).reshape(rollout.reward_TE.shape)
+
+    def paid(self, steps: Sequence[Taken]) -> Any:
+        """The bonus of each of some steps, float64."""
         moves = [k for k, s in enumerate(steps) if s.action < s.seen.actions - 1]
         paid = np.zeros(len(steps))
         with torch.no_grad():
@@ -148,7 +151,7 @@ class ICM:
                 part = moves[at : at + self.minibatch]
                 i = self.module([steps[k] for k in part])
                 paid[part] = (self.eta / 2) * (i.foreseen_XH - i.change_XH).square().sum(1).double().numpy()
-        return paid.reshape(rollout.reward_TE.shape)
+        return paid
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One pass over the rewrites of a rollout.

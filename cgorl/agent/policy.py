@@ -18,7 +18,14 @@ from cgorl.env.rule_features import S, rule_digest, rule_features
 from cgorl.rules.rule_set import RuleSet
 
 STOP = -2.0
-"""The first score of stopping, that of a match being near 0: who learns should first see where rewriting leads."""
+"""The first score of stopping, that of a match that gains nothing being near 0: who learns should first see where rewriting leads."""
+
+GREED, FEAR = 4.0, 0.0
+"""What the largest gain, and the largest loss, count in a first score: who learns begins as a walker that is greedy and not too shy, and
+learns where greed is wrong. Without it, a walk among hundreds of matches hardly ever comes to where the best ones lead."""
+
+GREED_UNIT = 10.0
+"""Both are learnt in steps of this times the learning rate, since they count for all matches alike and have far to go."""
 
 
 class Judgement(NamedTuple):
@@ -73,6 +80,8 @@ class Policy(nn.Module):
         self.whole = nn.Linear(h + Q, h)
         self.match = nn.Linear(h, h)
         self.sight = nn.Linear(h, h, bias=False)
+        self.rank = nn.Linear(1, h, bias=False)
+        self.greed = nn.Parameter(torch.tensor([GREED, FEAR]) / GREED_UNIT)
         self.score = nn.Linear(h, 1)
         self.stop = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
         self.value = nn.Sequential(nn.Linear(3 * h, h), nn.Tanh(), nn.Linear(h, 1))
@@ -89,8 +98,10 @@ class Policy(nn.Module):
         """What it thinks of a batch."""
         seen = self.encoder(b.nodes)
         whole_BH = self.whole(torch.cat([means(seen.h_UH, seen.of_N, b.nodes_B), b.g_BQ], 1))
-        z_MH = torch.relu(self._local(b, seen) + self.sight(whole_BH).index_select(0, b.graph_M))
-        score_M = self.score(z_MH).squeeze(-1)
+        rank_M1 = b.rank_M.unsqueeze(-1)
+        z_MH = torch.relu(self._local(b, seen) + self.sight(whole_BH).index_select(0, b.graph_M) + self.rank(rank_M1))
+        greed_M = self.greed[0] * b.rank_M.clamp(min=0) + self.greed[1] * b.rank_M.clamp(max=0)
+        score_M = self.score(z_MH).squeeze(-1) + GREED_UNIT * greed_M
         # the whole as actions see it: what matches there are on average, and those that would be taken
         chance_M = segment_log_softmax(score_M.detach(), b.graph_M, b.size).exp().unsqueeze(-1)
         taken_BH = segment_sum(chance_M * z_MH, b.graph_M, b.size)

@@ -111,6 +111,8 @@ class Learner:
             curious_returns_B = torch.from_numpy((curious_TE + r.curious_TE).reshape(-1)).float()
             adv_TE = adv_TE + curious_TE
             metrics["charts/intrinsic_reward"] = float(bonus_TE.mean())
+            if r.episodes and bonus_TE.any():
+                metrics["charts/episodic_intrinsic_return"] = float(self.curious_scale.ended.mean())
 
         steps = r.steps
         adv_B, logp_B = (torch.from_numpy(x.reshape(-1)).float() for x in (adv_TE, r.logp_TE))

@@ -140,6 +140,8 @@ class ReturnScale:
     def __init__(self, envs: int, gamma: float) -> None:
         """For so many environments."""
         self.gamma, self.return_E = gamma, np.zeros(envs)
+        self.ended: Any = np.zeros(0)
+        """The returns, discounted by gamma, of the episodes that ended in what it was last given."""
         self._known: dict[int, tuple[float, float, float]] = {}  # graph -> mean, variance, count
 
     def __call__(self, reward_TE: Any, done_TE: Any, start_TE: Any) -> Any:
@@ -148,6 +150,7 @@ class ReturnScale:
         for t in range(len(reward_TE)):
             seen[t] = self.return_E = self.return_E * self.gamma + reward_TE[t]
             self.return_E = self.return_E * ~done_TE[t]
+        self.ended = seen[done_TE]
         scaled = np.empty_like(reward_TE)
         for k in np.unique(start_TE).tolist():
             at = start_TE == k

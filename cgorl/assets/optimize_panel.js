@@ -2,6 +2,7 @@
 import { LineChart } from "./line_chart.js";
 import { unpack } from "./packed.js";
 import { megabytes, Pieces } from "./pieces.js";
+import { tableOf } from "./tables.js";
 import { element, followTheme, hideStandIn } from "./theme.js";
 
 const STAGES = {
@@ -16,22 +17,6 @@ const STAGES = {
   save: "writing",
 };
 const LARGE = 10_000_000;
-
-function tableOf(head, rows) {
-  const made = element("table");
-  const top = element("tr");
-  head.forEach((title, k) => top.append(element("th", k ? "number" : "", title)));
-  const thead = element("thead");
-  thead.append(top);
-  const body = element("tbody");
-  for (const cells of rows) {
-    const row = element("tr");
-    cells.forEach((cell, k) => row.append(element("td", k ? "number" : "", cell)));
-    body.append(row);
-  }
-  made.append(thead, body);
-  return made;
-}
 
 function render({ model, el }) {
   const root = element("div", "cgorl cgorl-panel");
@@ -71,6 +56,9 @@ function render({ model, el }) {
   Object.assign(inputs.seconds, { type: "number", min: 0, step: 1 });
   inputs.sizes = field(second, "sizes of open dims", element("input"), "batch=8, seq=128, or 1 for all");
   Object.assign(inputs.sizes, { type: "text", placeholder: "batch=8, seq=128" });
+  inputs.policy = field(second, "policy of the agent", element("input"), "a file that scripts/train.py wrote, as the kernel's machine has it");
+  Object.assign(inputs.policy, { type: "text", placeholder: "the one that comes along", spellcheck: false });
+  inputs.policy.parentElement.classList.add("cgorl-wide");
 
   const bar = element("div", "cgorl-bar");
   const start = element("button", "cgorl-primary", "optimize");
@@ -98,7 +86,7 @@ function render({ model, el }) {
   };
   zoo.addEventListener("change", () => zoo.value && (path.value = ""));
   path.addEventListener("input", () => path.value.trim() && (zoo.value = ""));
-  for (const input of [path, inputs.seconds, inputs.sizes]) input.addEventListener("keydown", (e) => e.stopPropagation());
+  for (const input of [path, inputs.seconds, inputs.sizes, inputs.policy]) input.addEventListener("keydown", (e) => e.stopPropagation());
 
   const say = (sentence) => {
     wrong.textContent = sentence;
@@ -162,6 +150,7 @@ function render({ model, el }) {
     root.dataset.at = moving ? "moving" : now.at;
     for (const control of [start, upload, zoo, path, ...Object.values(inputs)]) control.disabled = works || moving;
     inputs.device.disabled ||= inputs.cost.value === "measured";
+    inputs.policy.parentElement.hidden = inputs.search.value !== "agent";
     stop.hidden = !works;
     stop.textContent = now.at === "stopping" ? "drop it" : "stop";
     stop.title = now.at === "stopping" ? "ends the proof too: nothing is kept" : "the best so far is proven and kept";
@@ -175,7 +164,7 @@ function render({ model, el }) {
     } else text.textContent = now.at === "ready" ? "" : now.at === "failed" ? "it did not work out" : "done";
     if (now.at === "failed") say(now.text);
   }
-  inputs.cost.addEventListener("change", state);
+  for (const input of [inputs.cost, inputs.search]) input.addEventListener("change", state);
 
   let asked = 0;
   const picture = async () => {
@@ -194,11 +183,11 @@ function render({ model, el }) {
     ended.append(element("div", "cgorl-headline", told.headline), element("div", "cgorl-proof", `proof: ${told.proven}`));
     const pair = element("div", "cgorl-lower");
     const left = element("div", "cgorl-ledger");
-    left.append(tableOf(["", "before", "after", "change"], told.rows));
+    left.append(tableOf(["", "before", "after", "change"], told.rows, [1, 2, 3]));
     pair.append(left);
     if (told.operators.length) {
       const right = element("div", "cgorl-ledger");
-      right.append(tableOf(["operator, estimated ms", "before", "after", "change"], told.operators));
+      right.append(tableOf(["operator, estimated ms", "before", "after", "change"], told.operators, [1, 2, 3]));
       pair.append(right);
     }
     ended.append(pair);
@@ -239,7 +228,11 @@ function render({ model, el }) {
     if (pieces.told(content, buffers)) return;
     if (content.kind === "why") say(content.text);
   };
-  const heard = { "change:state": state, "change:picture": picture, "change:result": result, "change:child": child, "change:form": fill, "msg:custom": told };
+  const refill = () => {
+    fill();
+    state();
+  };
+  const heard = { "change:state": state, "change:picture": picture, "change:result": result, "change:child": child, "change:form": refill, "msg:custom": told };
   for (const [event, f] of Object.entries(heard)) model.on(event, f);
   const reveal = hideStandIn(model);
   const end = followTheme(root, () => chart.draw());

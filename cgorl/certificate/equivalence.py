@@ -42,6 +42,19 @@ class Equivalence:
         """Whether no difference was found."""
         return self.ok
 
+    def __str__(self) -> str:
+        """The verdict in a line."""
+        if self.why:
+            return f"not equal: {self.why}"
+        if not self.runs:
+            return f"not compared: {self.skipped}"
+        ties = f", {self.ties} ties" if self.ties else ""
+        return f"equal on {self.runs} random inputs (largest error {self.error:.0e}{ties})" + (f"; {self.skipped}" if self.skipped else "")
+
+    def __repr__(self) -> str:
+        """The verdict in a line."""
+        return f"Equivalence({self})"
+
 
 def compare(a: Graph, b: Graph, dims: Mapping[str, int] | None = None, seeds: int = 3, taps: bool = False) -> Equivalence:
     """The comparison of `b` with the original `a` on `seeds` random inputs for each of up to three sizes of dynamic dims.

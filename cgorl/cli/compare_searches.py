@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cgorl.cli.guard import CODES, ERROR, INTERRUPTED, guarded, heed_no_more, say
+from cgorl.cli.guard import CODES, ERROR, INTERRUPTED, guarded, heed_no_more, origin, say
 
 if TYPE_CHECKING:
     from cgorl.tracking import Tracker
@@ -38,6 +38,7 @@ def _evaluate(argv: list[str], doc: str, runs: list[Tracker]) -> int:
 
     tracker = Tracker(todo.jobs[0].cfg.runs, "evaluate", "_".join(dict.fromkeys(Path(str(j.keys["model"])).stem for j in todo.jobs)))
     runs.append(tracker)
+    tracker.write("run.json", origin("evaluate", argv))
     tracker.write("config.yaml", "".join(f"--- # job {j.number}: {j.words}\n{config.yaml(j.cfg)}" for j in todo.jobs))
     with tables.Board(console, len(todo.jobs)) as board:
         done = evaluate(todo, _listening(board), tracker)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -10,7 +11,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cgorl.tracking import Tracker
 
@@ -54,6 +55,18 @@ def heed_no_more() -> None:
     """From here on Ctrl-C is not heard: what is there is written whole and said, so that no file appears behind a 'nothing was written'."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def command(script: str, argv: Sequence[str]) -> str:
+    """How a script was called, to be called again."""
+    return shlex.join(["python", f"scripts/{script}.py", *argv])
+
+
+def origin(script: str, argv: Sequence[str]) -> dict[str, str]:
+    """What a run's folder says of where it comes from: the command, the commit, the machine and the date."""
+    from cgorl.report.provenance import provenance
+
+    return {"command": command(script, argv), **provenance()}
 
 
 def say(text: str, code: int) -> int:

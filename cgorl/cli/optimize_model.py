@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cgorl.cli.guard import CODES, DETAILED, ERROR, guarded, heed_no_more, say
+from cgorl.cli.guard import CODES, DETAILED, ERROR, guarded, heed_no_more, origin, say
 
 if TYPE_CHECKING:
     from cgorl.tracking import Tracker
@@ -39,6 +39,7 @@ def _optimize(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     graph = jobs.load(cfg)
     tracker = Tracker(options["runs"], "optimize", Path(str(options["model"])).stem)
     runs.append(tracker)
+    tracker.write("run.json", origin("optimize", argv))
     try:
         with Screen(console, Budget(options["seconds"], options["expansions"], options["evaluations"])) as screen:
 

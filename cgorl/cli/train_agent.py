@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from cgorl.cli.guard import ERROR, INTERRUPTED, guarded, heed_no_more, say
+from cgorl.cli.guard import ERROR, INTERRUPTED, command, guarded, heed_no_more, origin, say
 
 if TYPE_CHECKING:
     from cgorl.tracking import Tracker
@@ -40,6 +40,7 @@ def _train(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     console = Console()
     tracker = Tracker(cfg.runs, "train", Path(str(cfg.model or "families")).stem)
     runs.append(tracker)
+    tracker.write("run.json", origin("train", argv))
     with trained.Progress(console) as progress:
         done = training.train(cfg, progress, tracker)
     heed_no_more()
@@ -64,12 +65,13 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
     launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
     jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
+    place = sweep.begin(jobs, command("sweep", argv))
     if launcher:
         console.print(f"{len(jobs)} jobs by {' '.join(launcher)}; the table comes when all have ended", highlight=False, markup=False)
-        done = sweep.launched(jobs, launcher)
+        done = sweep.launched(jobs, place, launcher)
     else:
-        done = sweep.run(jobs, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
-    trained.show_sweep(done, console)
+        done = sweep.run(jobs, place, lambda number, words: console.print(f"{number}/{len(jobs)}  {words}", highlight=False), runs)
+    trained.show_sweep(done, console, place)
     if any(d.error == "interrupted" for d in done):
         return INTERRUPTED
     return ERROR if any(d.error for d in done) else 0

@@ -20,9 +20,9 @@ from cgorl.config import files
 from cgorl.config.files import ConfigError, groups, hint
 from cgorl.config.kinds import OPEN
 
-PATHS = ("model", "output", "runs", "resume", "initial")
+PATHS = ("model", "output", "runs", "resume", "initial", "sweep")
 
-_NEEDED = {"optimize": ("model",), "evaluate": ("model",)}
+_NEEDED = {"optimize": ("model",), "evaluate": ("model",), "report": ("sweep",)}
 
 SEARCHES: Mapping[str, tuple[str, ...]] = {"measured": ("search=backtracking", "search.alpha=1.2")}
 """The search of one job where none is named, by its prices: measured ones are won by chains whose first step may cost 20 %."""

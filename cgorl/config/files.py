@@ -66,7 +66,7 @@ def usage(name: str) -> str:
     text = (CONF / f"{name}.yaml").read_text().split("\n\n", 1)[1]
     chosen = "\n".join(f"  {group}={'|'.join(groups()[group])}" for group in sorted(defaults(name)))
     keys = "\n".join(f"  {line}" if line else "" for line in text.splitlines())
-    return f"choices\n{chosen}\n\nkeys\n{keys}"
+    return (f"choices\n{chosen}\n\n" if chosen else "") + f"keys\n{keys}"
 
 
 def _keys(file: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgorl.config.files import ConfigError
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 def rule_set(node: Mapping[str, Any]) -> RuleSet:
     """The rules whose name or a tag is in `include` ("*": all) and not in `exclude`. Raises ConfigError.
 
-    Of the library; of TASO's where there is a key `file` (a rule file of TASO, or null).
+    Of the library; of TASO's where there is a key `file` (a rule file of TASO, or null). Those of a text file that `own` names
+    come behind them, included or not.
     """
     from cgorl.rules.pattern import RuleError  # not before they are asked for: `--help` does without
     from cgorl.rules.rule_set import RuleSet
@@ -36,7 +38,26 @@ def rule_set(node: Mapping[str, Any]) -> RuleSet:
     known = {r.name for r in rules} | {t for r in rules for t in r.tags} | {"*"} | (IMPORT_TAGS if "file" in node else frozenset())
     _known([*node["include"], *node["exclude"]], known)
     chosen = tuple(r for r in rules if _named(r, node["include"]) and not _named(r, node["exclude"]))
-    return RuleSet(chosen, float(node["growth"]))
+    own = _own(node.get("own"), {r.name for r in rules})
+    return RuleSet((*chosen, *own), float(node["growth"]))
+
+
+def _own(file: Any, taken: Set[str]) -> tuple[Rule, ...]:
+    """The rules in a file of one's own (see `cgorl.rules.text`); none for null. Raises ConfigError."""
+    from cgorl.rules.pattern import RuleError
+    from cgorl.rules.text import parse_rules
+
+    if file is None:
+        return ()
+    try:
+        found = parse_rules(Path(str(file)).read_text(encoding="utf-8"), str(file), "own")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError(f"rules.own: '{file}' cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
+    except RuleError as e:
+        raise ConfigError(str(e)) from None
+    if twice := [r.name for r in found if r.name in taken]:
+        raise ConfigError(f"{file}: there is a rule '{twice[0]}' already: give yours another name")
+    return found
 
 
 def narrowed(rules: RuleSet, words: Sequence[str]) -> RuleSet:

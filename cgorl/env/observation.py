@@ -20,6 +20,8 @@ from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 
 Y, Q = 9, 7
+LEAST_PERCENT = 0.01
+"""Where nothing gains more, what is lost is held against so many percent of the first cost."""
 ROLES = 8
 """Places of a match that are told apart; the first is the root, later ones count as the last of these."""
 
@@ -41,7 +43,9 @@ class Standing(NamedTuple):
 class Observation(NamedTuple):
     """Numpy arrays, float32 and int64; `src_E` and `dst_E` are rows, `rule_M` numbers in the rule set, `place_K` rows, `owner_K` matches.
 
-    `key_N` and `key_M` (uint64) stand for a node's operator and features, and for a match's rule and features.
+    `key_N` and `key_M` (uint64) stand for a node's operator and features, and for a match's rule and features. `rank_M` is what a
+    match gains against the largest gain there is, from -1 to 1, and its root, so that small gains are told from none: whatever the
+    size of the graph, and so what is learnt on small ones holds on large ones.
 
     Action `m < M` performs match m, action `M` stops.
     """
@@ -55,6 +59,7 @@ class Observation(NamedTuple):
     port_E: Any
     rule_M: Any
     y_MY: Any
+    rank_M: Any
     key_M: Any
     place_K: Any
     owner_K: Any
@@ -97,9 +102,11 @@ def observe(
     if (place_K < 0).any():  # a matched constant has no row
         owner_K, role_K, place_K = (a[place_K >= 0] for a in (owner_K, role_K, place_K))
     rule_M = facts_M5[:, 0].astype(np.int64)
+    share_M = np.clip(gain_M / max(gain_M.max(initial=0.0), LEAST_PERCENT), -1, 1)
+    rank_M = (np.sign(share_M) * np.sqrt(np.abs(share_M))).astype(np.float32)
     return Observation(
         *(table.ids_N, table.op_N, table.x_NF, table.key_N, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
-        *(rule_M, y_MY, row_keys(rule_M, y_MY), place_K, owner_K, role_K),
+        *(rule_M, y_MY, rank_M, row_keys(rule_M, y_MY), place_K, owner_K, role_K),
         np.array(
             [
                 *(10 * (standing.cost_ms / initial - 1), 10 * (standing.best_ms / initial - 1)),

@@ -28,7 +28,7 @@ class EnvError(ValueError):
 
 
 class Start(NamedTuple):
-    """Where episodes begin: a graph listed and priced once for all of them."""
+    """Where episodes begin: a graph listed and priced once for all of them; `rules` are those that the agent has numbers for."""
 
     priced: Priced
     rules: RuleSet
@@ -37,10 +37,10 @@ class Start(NamedTuple):
     recall: Recall
 
     @classmethod
-    def of(cls, graph: Graph, rules: RuleSet, cost: CostModel, greedy: int | None = None) -> Start:
-        """The start for episodes on `graph`; `greedy` where greed need not be tried."""
+    def of(cls, graph: Graph, rules: RuleSet, cost: CostModel, greedy: int | None = None, offered: RuleSet | None = None) -> Start:
+        """The start for episodes on `graph`; `greedy` where greed need not be tried, `offered` where not all `rules` are."""
         _ = graph.key  # reads all weights once, for the keys of all graphs to come
-        first = at = Priced(graph, rules, cost)
+        first = at = Priced(graph, offered or rules, cost)
         steps = 0
         while greedy is None and at.prices:
             match = max(at.prices, key=at.gain)

@@ -82,7 +82,7 @@ def job_of(overrides: Mapping[str, str], columns: Sequence[str], memo: config.Me
     for key in columns:
         if key not in (*PROBLEM, "search", "seed"):
             value = _plain(overrides.get(key))
-            keys[f"budget.{key}" if key in BUDGET else key] = Path(value).name if key.endswith(".file") and value else value
+            keys[f"budget.{key}" if key in BUDGET else key] = _short(value) if key.endswith((".file", ".own", ".checkpoint")) else value
     return Job(0, keys, cfg)
 
 
@@ -124,6 +124,14 @@ def fits(key: str, chosen: Mapping[str, str]) -> bool:
     if group == "zoo" and inner:
         return chosen.get("model", "") in zoo.names() and inner in zoo.defaults(chosen["model"])
     return not inner or group not in chosen or group not in config.groups() or config.has(group, chosen[group], inner)
+
+
+def _short(file: Any) -> Any:
+    """A file by its name, and the folder of its run where all runs call theirs alike."""
+    if file in (None, "null"):
+        return file
+    path = Path(str(file))
+    return f"{path.parent.name}/{path.name}" if path.suffix == ".pt" and path.parent.name else path.name
 
 
 def _plain(text: str | None) -> Any:

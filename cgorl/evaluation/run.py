@@ -20,6 +20,7 @@ from cgorl.tracking import Tracker
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 PROVEN, UNPROVEN, WRONG, FAILED = "proven", "not proven", "proof failed", "failed"
 """How a job ended, in the column `status`."""
@@ -43,6 +44,12 @@ class Evaluation(NamedTuple):
     results: pd.DataFrame
     curves: pd.DataFrame
     interrupted: bool
+
+    def anytime(self) -> Figure:
+        """The best cost so far of each method over what it spent, as a picture: a row a problem (`report.figures.anytime`)."""
+        from cgorl.report import compare, figures
+
+        return figures.anytime(compare.labelled(self.results), self.curves)
 
 
 class Listening(NamedTuple):

@@ -76,6 +76,11 @@ class Graph:
     next_id: int
     memo: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        """One line, however large the graph is."""
+        count = sum(1 for node in self.nodes.values() if not (node.is_source or node.constant))
+        return f"Graph({self.frame.model.graph.name or 'unnamed'}: {count} nodes, opset {self.opset})"
+
     @property
     def key(self) -> str:
         """Structural hash, 32 hex digits: blind to ids, names, order, and the order of commutative operands."""

@@ -26,10 +26,17 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
     keys = [k for k in results.columns if k not in _RESULTS]
     about = [k for k in keys if k.split(".")[0] in _GROUPS]
     how = [k for k in keys if k not in about]
-    varied = {k for k in keys if results[k].nunique(dropna=False) > 1}
+    varied = {k for k in keys if _varies(results, k)}
     ran["problem"] = _words(ran, [k for k in about if k in varied or k.split(".")[0] in ("model", "rules", "device", "zoo", "dims")])
     ran["method"] = _words(ran, [k for k in how if k == "search" or k in varied])
     return ran
+
+
+def _varies(results: pd.DataFrame, key: str) -> bool:
+    """Whether a key tells rows apart; one inside a search, such as `search.width`, those of that search."""
+    if key.startswith("search.") and "search" in results:
+        return bool((results.groupby("search")[key].nunique(dropna=False) > 1).any())
+    return bool(results[key].nunique(dropna=False) > 1)
 
 
 def budgets(ran: pd.DataFrame, axis: str) -> list[float]:

@@ -79,8 +79,11 @@ def html(grid: Grid) -> str:
         shown = f"<b>{value}</b>" if c.stands == BEST else value
         return f"{shown}{_mark(c)}" + (f" <small>{escape(rest)}</small>" if rest else "")
 
-    head = "".join(f"<th>{escape(h)}</th>" for h in [*_FIRST, *grid.methods])
-    body = ["<tr>" + "".join(f"<td>{c}</td>" for c in [escape(p), b, *row]) + "</tr>" for p, b, row in _rows(grid, cell)]
+    left = 'style="text-align:left"'
+    names = "".join(f"<th>{escape(h)}</th>" for h in [*_FIRST[1:], *grid.methods])
+    head = f"<th {left}>{escape(_FIRST[0])}</th>{names}"
+    cells = ((escape(p), "".join(f"<td>{c}</td>" for c in [b, *row])) for p, b, row in _rows(grid, cell))
+    body = [f"<tr><td {left}>{p}</td>{rest}</tr>" for p, rest in cells]
     notes = "".join(f"<li>{escape(n)}</li>" for n in grid.notes)
     title = f"<caption>{escape(MEASURES[grid.measure])}</caption>"
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><ul>{notes}</ul>"

@@ -34,17 +34,14 @@ def anytime(ran: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     other are all seen, since the lower ones are wider.
     """
     problems, methods = list(dict.fromkeys(ran["problem"])), list(dict.fromkeys(ran["method"]))
-    looks = {
-        m: {"color": COLOURS[k % 7], "ls": _STYLES[k // 7 % 4], "lw": 1.4 + 2.6 * (len(methods) - 1 - k) / max(1, len(methods) - 1)}
-        for k, m in enumerate(methods)
-    }
+    looks = looks_of(methods)
     figure = Figure(figsize=(10, 0.9 + 3.1 * len(problems)), dpi=150, layout="constrained")
     axes = figure.subplots(len(problems), 2, squeeze=False, sharey="row")
     for row, problem in zip(axes, problems, strict=True):
         group = ran[ran["problem"] == problem]
         initial = float(group["initial_ms"].iloc[0])
         for axis, plot in zip(AXES, row, strict=True):
-            _panel(plot, band(group, curves, axis), axis, initial, looks)
+            panel(plot, band(group, curves, axis), axis, initial, looks)
             plot.set_xlabel(_LABELS[axis])
         row[0].set_ylabel(f"cost, % of {initial:.4g} ms")
         row[0].set_title(problem, loc="left", fontsize=10)
@@ -54,10 +51,18 @@ def anytime(ran: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     return figure
 
 
-def _panel(plot: Axes, bands: pd.DataFrame, axis: str, initial: float, looks: Mapping[str, Mapping[str, Any]]) -> None:
+def looks_of(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Colour, style and width of each method's line: where lines lie on each other, all are seen."""
+    widths = (1.4 + 2.6 * (len(methods) - 1 - k) / max(1, len(methods) - 1) for k in range(len(methods)))
+    styles = zip(methods, widths, strict=True)
+    return {m: {"color": COLOURS[k % 7], "ls": _STYLES[k // 7 % 4], "lw": w} for k, (m, w) in enumerate(styles)}
+
+
+def panel(plot: Axes, bands: pd.DataFrame, axis: str, initial: float, looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draws the `band` of one problem; `looks` are the line styles of the methods. See `anytime`."""
     plain(plot)
     later = bands.loc[bands[axis] > 0, axis]
-    changes = bands.loc[bands["low_ms"] < initial * (1 - 1e-12), axis]
+    changes = bands.loc[(bands["low_ms"] < initial * (1 - 1e-12)) & (bands[axis] > 0), axis]
     left = 0.5 * float((changes if len(changes) else later).min()) if len(later) else 1.0  # where the first line begins to fall
     right = 1.25 * float(bands[axis].max()) if len(later) else 10.0
     for method, steps in bands.groupby("method", sort=False):

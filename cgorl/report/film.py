@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.pipeline import Outcome
 from cgorl.report.graphs.colours import ADDED, MATCHED, REMOVED
 from cgorl.report.graphs.scene import near
 from cgorl.report.ledger import ledger
+from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.trace import Step, steps
+from cgorl.search.trace import Step, repriced, steps
 
 _HOPS, _CROWDED = 2, 40
 
@@ -51,6 +53,23 @@ class Film:
     def costs_ms(self) -> list[float]:
         """The cost before the first step and after each."""
         return [self.steps[0].before_ms, *(s.after_ms for s in self.steps)] if self.steps else []
+
+    def until(self, k: int) -> Film:
+        """Its first k steps."""
+        return Film(self.graphs[: k + 1], self.steps[:k], self.rows[:k], self.rules)
+
+    def then(self, match: Match, graph: Graph, before_ms: float, after_ms: float) -> Film:
+        """The same with one step more, which leads to `graph`."""
+        last = self.graphs[-1]
+        step = Step(match, tuple(range(last.next_id, graph.next_id)), before_ms, after_ms)
+        row = {**step.to_json(last), "measured": {"share": None, "why": "not measured"}}
+        return Film((*self.graphs, graph), (*self.steps, step), (*self.rows, row), self.rules)
+
+    def priced(self, cost: CostModel) -> Film:
+        """The same by other prices."""
+        found = repriced(self.graphs[0], self.steps, cost)
+        rows = [{**r, "before_ms": s.before_ms, "after_ms": s.after_ms} for r, s in zip(self.rows, found, strict=True)]
+        return Film(self.graphs, found, tuple(rows), self.rules)
 
     def around(self, k: int) -> tuple[Cut, Cut]:
         """The neighbourhood of step k before it, and the same after it."""

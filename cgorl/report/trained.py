@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,8 +72,8 @@ def show(done: Any, console: Console, folder: Path) -> None:
     console.print(f"run       {folder}", highlight=False, markup=False, soft_wrap=True)
 
 
-def show_sweep(done: Sequence[Any], console: Console) -> None:
-    """Prints a row for each job of a sweep, and which failed."""
+def show_sweep(done: Sequence[Any], console: Console, place: Path) -> None:
+    """Prints a row for each job of the sweep in the folder `place`, which failed, and how they are compared."""
     table = Table(Column("job", justify="right"), "overrides", Column("saved", justify="right"), Column("run or error", overflow="fold"))
     for d in done:
         saved = "" if d.share is None else f"{100 * (1 - d.share):.3f} %"
@@ -80,3 +81,5 @@ def show_sweep(done: Sequence[Any], console: Console) -> None:
     console.print(table)
     if failed := [d for d in done if d.error]:
         console.print(f"failed: {len(failed)} of {len(done)} jobs", highlight=False)
+    console.print(f"sweep     {place}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"compare   python scripts/report.py sweep={shlex.quote(str(place))}", highlight=False, markup=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from cgorl.search.course import Course
-from cgorl.search.inference import Inference, Scorer, View, with_gains
+from cgorl.search.inference import Inference, Scorer, View
 from cgorl.search.method import Method
 from cgorl.search.searcher import SearchError
 
@@ -50,10 +50,10 @@ def positive(name: str, value: object) -> None:
         raise SearchError(f"search.{name} must be a number above 0, not {value!r}")
 
 
-def not_below_0(name: str, value: object) -> None:
-    """Raises SearchError for what is no number of at least 0."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise SearchError(f"search.{name} must be a number of at least 0, not {value!r}")
+def share(name: str, value: object) -> None:
+    """Raises SearchError for what is no number from 0 to 1."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise SearchError(f"search.{name} must be a number from 0 to 1, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Agent(Method):
     """A trained policy, by its file (scripts/train.py writes one; None: the one in data/agents/), made use of as `Inference` says.
 
     Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even;
-    `gain` is what a saving counts besides what it thinks (see `with_gains`): on graphs unlike those it knows, it is then led by both.
+    `hedge` is the share of walks that gains lead instead, the first of them as greed would go: graphs may be unlike those it knows.
     """
 
     anew: ClassVar[str] = "agent"
@@ -72,13 +72,13 @@ class Agent(Method):
     width: int = 8
     horizon: int | None = None
     temperature: float = 1.0
-    gain: float = 1.0
+    hedge: float = 0.5
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Raises SearchError."""
         positive("temperature", self.temperature)
-        not_below_0("gain", self.gain)
+        share("hedge", self.hedge)
         policy_file(self.checkpoint)
         Inference.of(self)
 
@@ -97,7 +97,7 @@ class Agent(Method):
         if told := [c for c in changes if "was not there" not in c]:
             warnings.warn(_few(told), stacklevel=2)
         new = {r.name for r in rules} - policy.rules.known.keys()
-        score, met = with_gains(scorer(policy, self.temperature), self.gain), set[str]()
+        score, met = scorer(policy, self.temperature), set[str]()
 
         def heeding(views: Sequence[View]) -> list[Sequence[float]]:
             """Tells of new rules once, where the first graph has matches of them."""
@@ -107,7 +107,7 @@ class Agent(Method):
                     warnings.warn(_few([f"rule '{name}' was not there in training" for name in strange]), stacklevel=2)
             return score(views)
 
-        return Inference.of(self).search(course, heeding if new else score)
+        return Inference.of(self).search(course, heeding if new else score, self.hedge)
 
 
 def _few(told: Sequence[str]) -> str:

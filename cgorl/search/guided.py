@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search.agent import not_below_0, positive, scorer
+from cgorl.search.agent import positive, scorer, share
 from cgorl.search.course import Course
-from cgorl.search.inference import Inference, Scorer, View, log_softmax, with_gains
+from cgorl.search.inference import Inference, Scorer, by_gain
 from cgorl.search.method import Method
 from cgorl.search.searcher import SearchError
 
@@ -20,7 +19,7 @@ POLICIES = ("gain", "untrained")
 class Guided(Method):
     """Led by `policy`: `gain`, a softmax over gains in percent of the first cost by `temperature`, or `untrained`.
 
-    To stop counts as gaining nothing. `gain` is what gains count besides an untrained network, as of `Agent`.
+    To stop counts as gaining nothing. `hedge` is the share of walks that gains lead beside an untrained network, as of `Agent`.
     """
 
     anew: ClassVar[str] = "guided"
@@ -31,7 +30,7 @@ class Guided(Method):
     width: int = 8
     horizon: int | None = None
     temperature: float = 0.1
-    gain: float = 1.0
+    hedge: float = 0.5
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -39,7 +38,7 @@ class Guided(Method):
         if self.policy not in POLICIES:
             raise SearchError(f"search.policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         positive("temperature", self.temperature)
-        not_below_0("gain", self.gain)
+        share("hedge", self.hedge)
         Inference.of(self)
 
     def prepare(self) -> None:
@@ -49,12 +48,9 @@ class Guided(Method):
 
     def search(self, course: Course) -> str:
         """See `Method`."""
-        score = self._by_gain if self.policy == "gain" else with_gains(_untrained(course.rules, self.seed), self.gain)
-        return Inference.of(self).search(course, score)
-
-    def _by_gain(self, views: Sequence[View]) -> list[Sequence[float]]:
-        percents = [v.table.scale / self.temperature for v in views]
-        return [log_softmax([*(v.state.gain(m) * p for m in v.matches), 0.0]) for v, p in zip(views, percents, strict=True)]
+        if self.policy == "gain":
+            return Inference.of(self).search(course, by_gain(self.temperature))
+        return Inference.of(self).search(course, _untrained(course.rules, self.seed), self.hedge)
 
 
 def _untrained(rules: RuleSet, seed: int) -> Scorer:

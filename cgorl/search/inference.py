@@ -79,26 +79,31 @@ class Inference:
         """As the parameters of a searcher say, which have the same names. Raises SearchError."""
         return cls(searcher.mode, searcher.samples, searcher.width, searcher.horizon, searcher.seed)
 
-    def search(self, course: Course, score: Scorer) -> str:
-        """Walks from the first graph as `score` leads, and says what stopped it."""
-        walk = _Walk(course, self.horizon or reach(course.start))
+    def search(self, course: Course, score: Scorer, hedge: float = 0.0) -> str:
+        """Walks from the first graph as `score` leads, and says what stopped it; `hedge` is the share of samples that gains lead."""
+        walk = Walk(course, self.horizon or reach(course.start))
         first = walk.begin()
         if not first.matches:
             return course.meter.spent() or "no rule matches"
-        return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score)
+        return self._beam(walk, first, score) if self.mode == "beam" else self._walks(walk, first, score, hedge)
 
-    def _walks(self, walk: _Walk, first: View, score: Scorer) -> str:
-        rng = random.Random(self.seed)
-        # the likeliest walk comes first, so that more samples are never worse than greedy, wherever the budget ends
-        rounds = [1, *(min(_SIDE_BY_SIDE, self.samples - k) for k in range(0, self.samples, _SIDE_BY_SIDE))]
+    def _walks(self, walk: Walk, first: View, score: Scorer, hedge: float) -> str:
+        rng, gains = random.Random(self.seed), by_gain()
+        # the likeliest walk comes first, so that more samples are never worse than greedy, wherever the budget ends; then greed's
+        likeliest = [1, 1] if hedge else [1]
+        rounds = [*likeliest, *(min(_SIDE_BY_SIDE, self.samples - k) for k in range(0, self.samples, _SIDE_BY_SIDE))]
         for n, count in enumerate(rounds if self.mode == "sample" else rounds[:1]):
+            chance = n >= len(likeliest)
             # every second one goes on from somewhere on the way to the best so far, which costs nothing to come to again
-            ways = [walk.way() if n and k % 2 else [first] for k in range(count)]
+            ways = [walk.way() if chance and k % 2 else [first] for k in range(count)]
+            led = [_share(k // 2, hedge) if chance else n == 1 for k in range(count)]
             at = {k: way[rng.randrange(len(way))] for k, way in enumerate(ways)}
             began = {k: view.steps for k, view in at.items()}
             while at:
-                for (k, view), logp in zip(list(at.items()), walk.scores(list(at.values()), score), strict=True):
-                    drawn = _drawn(logp, rng) if n else max(range(len(logp)), key=logp.__getitem__)
+                mine = iter(walk.scores([v for k, v in at.items() if not led[k]], score))
+                for k, view in list(at.items()):
+                    [logp] = gains([view]) if led[k] else [next(mine)]
+                    drawn = _drawn(logp, rng) if chance else max(range(len(logp)), key=logp.__getitem__)
                     idle = min(view.idle, view.steps - began[k])
                     if drawn == len(view.matches) or view.steps >= walk.horizon or idle >= PATIENCE:
                         del at[k]
@@ -108,7 +113,7 @@ class Inference:
                     at[k] = walk.after(view, view.matches[drawn])
         return "all walks walked"
 
-    def _beam(self, walk: _Walk, first: View, score: Scorer) -> str:
+    def _beam(self, walk: Walk, first: View, score: Scorer) -> str:
         level: list[tuple[float, View]] = [(0.0, first)]
         seen = {first.state.graph.key}
         for _ in range(walk.horizon):
@@ -141,19 +146,14 @@ def reach(start: State) -> int:
     return max(LEAST_HORIZON, STRETCH * count)
 
 
-def with_gains(score: Scorer, weight: float) -> Scorer:
-    """What `score` thinks, with `weight` nats more for each tenth of a percent that a match saves of the first cost, for 0.3 at most."""
-    if weight == 0:
-        return score
+def by_gain(temperature: float = 0.1) -> Scorer:
+    """A softmax over gains in percent of the first cost by `temperature`; to stop counts as gaining nothing."""
 
-    def both(views: Sequence[View]) -> list[Sequence[float]]:
-        found: list[Sequence[float]] = []
-        for v, logp in zip(views, score(views), strict=True):
-            tenths = [v.state.gain(m) * v.table.scale * 10 for m in v.matches]
-            found.append(log_softmax([*(c + weight * max(-3.0, min(3.0, t)) for c, t in zip(logp, tenths, strict=False)), logp[-1]]))
-        return found
+    def score(views: Sequence[View]) -> list[Sequence[float]]:
+        percents = [v.table.scale / temperature for v in views]
+        return [log_softmax([*(v.state.gain(m) * p for m in v.matches), 0.0]) for v, p in zip(views, percents, strict=True)]
 
-    return both
+    return score
 
 
 def log_softmax(scores: Sequence[float]) -> list[float]:
@@ -163,10 +163,11 @@ def log_softmax(scores: Sequence[float]) -> list[float]:
     return [s - total for s in scores]
 
 
-class _Walk:
+class Walk:
     """Views of the states of one search, those walked of late remembered with what the policy thinks of them."""
 
     def __init__(self, course: Course, horizon: int) -> None:
+        """On the course of a search, ways of at most `horizon` steps."""
         self.course, self.meter, self.horizon = course, course.meter, horizon
         self.initial_ms = course.start.cost_ms
         self._known: OrderedDict[tuple[int, Match], View] = OrderedDict()
@@ -174,6 +175,7 @@ class _Walk:
         self._count = 0
 
     def begin(self) -> View:
+        """The first graph of the search."""
         start = self.course.start
         table = NodeTable(start.graph, self.course.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
         passed = Passed(start.graph, start.cost_ms, table.kinds)
@@ -197,6 +199,7 @@ class _Walk:
         return [self._scores[v.number] for v in views]
 
     def after(self, view: View, match: Match, child: State | None = None) -> View:
+        """What `match`, one of the view's state, leads to; `child` is that state where it is there already."""
         key = view.number, match
         if key in self._known:
             self._known.move_to_end(key)
@@ -222,6 +225,11 @@ class _Walk:
         seen = observe(state.graph, table, matches, state.prices, self.course.rules, standing)
         self._count += 1
         return View(self._count, state, table, matches, seen, best_ms, passed, steps, idle, before)
+
+
+def _share(k: int, share: float) -> bool:
+    """Whether the k-th of many is one of the `share` of them that are spread evenly."""
+    return int((k + 1) * share) > int(k * share)
 
 
 def _drawn(logp: Sequence[float], rng: random.Random) -> int:

@@ -86,6 +86,10 @@ _SQLITE = {
 DATABASES: dict[str, Any] = {"default": dj_database_url.parse(os.environ.get("DATABASE_URL") or f"sqlite:///{DATA / 'service.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {**_SQLITE, **DATABASES["default"].get("OPTIONS", {})}
+else:
+    # A request waits for a connection rather than ask the server for one too many.
+    _pool = {"min_size": 0, "max_size": number("CGORL_CONNECTIONS", 20, 2), "timeout": 30}
+    DATABASES["default"]["OPTIONS"] = {"pool": _pool, **DATABASES["default"].get("OPTIONS", {})}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["look", "optimize"]}}
 
@@ -131,6 +135,10 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = KEEP_SECONDS
+AUTHENTICATION_BACKENDS = ["cgorl.web.throttle.Throttle", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"} for name in ("MinimumLength", "CommonPassword", "NumericPassword")
+]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"

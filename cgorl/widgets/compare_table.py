@@ -116,7 +116,8 @@ class CompareTable(Widget):
     def __repr__(self) -> str:
         """One line."""
         made = self.grid()
-        return f"CompareTable({len(made.problems)} problems, {len(made.methods)} methods, {MEASURES[self.measure]})"
+        counts = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in ((len(made.problems), "problem"), (len(made.methods), "method")))
+        return f"CompareTable({counts}, {MEASURES[self.measure]})"
 
 
 def _told(c: Cell, places: int) -> list[Any]:

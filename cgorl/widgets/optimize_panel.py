@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import traitlets
 
 from cgorl import config, zoo
 from cgorl.background import Background
+from cgorl.ir.graph import Graph
+from cgorl.pipeline import load_model
 from cgorl.report.brief import brief
 from cgorl.report.metrics.chart import Chart, Line, packed, svg, thinned
 from cgorl.widgets.assets import module
@@ -23,6 +26,7 @@ from cgorl.widgets.widget import Widget, figure
 
 _POINTS = 300
 _NO_AGENT = ("agent_train",)
+_AGENT = "agent"
 CHOICES = {
     "rules": "which rewrites are allowed",
     "cost": "roofline: a price list; measured: kernels timed on this machine, and the result measured before it is called faster",
@@ -39,9 +43,10 @@ class OptimizePanel(Widget):
     """Choose a model and how, start, watch, stop, download: `OptimizePanel()`, `OptimizePanel("bert", seconds=20)`.
 
     `model` is a name of the zoo or a path; one can also be uploaded. `choices` are `rules`, `cost`, `device`, `search` (see
-    conf/), `seconds` for the search, and `sizes` of open dims such as "batch=8, seq=128", or "1" for all. The work runs in a
-    process of its own; each run keeps its folder in `runs`. From Python: `start`, `stop`, `wait`, `folder`, `files`, `film`.
-    Raises PanelError for a choice that there is not.
+    conf/), `seconds` for the search, `sizes` of open dims such as "batch=8, seq=128", or "1" for all, and for search="agent" a
+    `policy` (a file that scripts/train.py wrote; "": the one that comes along). The work runs in a process of its own; each run
+    keeps its folder in `runs`. From Python: `start`, `stop`, `wait`, `run` (both), `original`, `folder`, `files`,
+    `film`. Raises PanelError for a choice that there is not.
     """
 
     _esm = module("optimize_panel.js")
@@ -60,7 +65,7 @@ class OptimizePanel(Widget):
         groups = config.groups()
         menus: dict[str, Any] = {name: [c for c in groups[name] if c not in _NO_AGENT] for name in CHOICES}
         first = config.defaults("optimize")
-        form = {"model": str(model), **{name: first[name] for name in CHOICES}, "seconds": 60.0, "sizes": ""}
+        form = {"model": str(model), **{name: first[name] for name in CHOICES}, "seconds": 60.0, "sizes": "", "policy": ""}
         for name, value in choices.items():
             if name not in form:
                 raise PanelError(f"there is no choice '{name}'; there is {', '.join(form)}")
@@ -87,6 +92,7 @@ class OptimizePanel(Widget):
             self._points, self._film = [], None
             self.picture, self.result, self.child = b"", {}, ""
             self.state = {"at": "running", "stage": "start", "text": "", "share": None}
+            self._given = values["model"], values["zoo"]
             self._job = Background("optimize", values, self._told)
         return self
 
@@ -104,7 +110,11 @@ class OptimizePanel(Widget):
             raise PanelError(str(e)) from None
         model = str(form["model"]).strip()
         given = {name: form[name] for name in CHOICES}
+        if form["cost"] == "measured":
+            given["cost.table"] = str(Path(self._runs) / "costs")
         parameters = self._zoo if model in zoo.names() else {}
+        if form["search"] == _AGENT:
+            given |= _agents(str(form["policy"]).strip())
         return {"model": model, **given, "seconds": seconds, "dims": dims, "unbound": unbound, "zoo": parameters, "runs": self._runs}
 
     def stop(self) -> None:
@@ -123,6 +133,24 @@ class OptimizePanel(Widget):
         if self._job is None:
             raise PanelError("nothing was started yet")
         return self._job.wait(seconds).get("kind") == "end"
+
+    def run(self) -> OptimizePanel:
+        """Starts the work unless it was started here or in the browser, and waits for its end; returns itself.
+
+        Raises PanelError with what went wrong where there is no result.
+        """
+        if self._job is None:
+            self.start()
+        if not self.wait():
+            raise PanelError(self.state["text"])
+        return self
+
+    @property
+    def original(self) -> Graph:
+        """The model that was optimized, as it was. Raises PanelError where nothing was started, ModelError where it is gone."""
+        if self._job is None:
+            raise PanelError("nothing was started yet")
+        return load_model(*self._given)
 
     @property
     def folder(self) -> Path:
@@ -218,3 +246,14 @@ class OptimizePanel(Widget):
         model = str(self.form["model"]) or "no model"
         said = self.result["headline"] if self.result else self.state["text"] if self.state["at"] == "failed" else self.state["at"]
         return f"OptimizePanel({Path(model).name}: {said})"
+
+
+def _agents(policy: str) -> dict[str, str]:
+    """What search=agent needs besides; nothing for the policy that comes along. Raises PanelError where it cannot be had."""
+    if find_spec("torch") is None or find_spec("torch_geometric") is None:
+        raise PanelError("search=agent needs the agent's packages: pip install -c constraints.txt -e '.[agent]'")
+    if policy and not Path(policy).is_file():
+        raise PanelError(
+            f"there is no policy '{policy}': it is a file that scripts/train.py has written, or nothing for the one that comes along"
+        )
+    return {"search.checkpoint": str(Path(policy).resolve())} if policy else {}

@@ -17,7 +17,7 @@ from cgorl.ir.simplify import simplify
 from cgorl.report.graphs.packed import pack, packed
 from cgorl.report.graphs.scene import scene
 from cgorl.report.rules.picture import picture
-from cgorl.report.rules.places import node_name, why_not
+from cgorl.report.rules.places import PlaceError, node_name, why_not
 from cgorl.rules.conditions import CONDITIONS
 from cgorl.rules.matches import MatchSet
 from cgorl.rules.proof import verify
@@ -118,6 +118,19 @@ class RuleBrowser(Widget):
             [node_name(graph, m.nodes[0]), gain, m.growth, sorted({self._places[i] for i in m.nodes if i in self._places})]
             for gain, m in found[:_LISTED]
         ]
+
+    def why(self, node: str, rule: str | None = None) -> str:
+        """Why a rule (the one that is shown, unless one is named) does not match at the node of that name, in a sentence.
+
+        Raises PlaceError for no such rule or node, and where there is no model.
+        """
+        name = rule or self.rule
+        if self._source is None:
+            raise PlaceError("there is no model to look into: RuleBrowser(model, ...)")
+        if name not in self._rules:
+            raise PlaceError(f"there is no rule '{name}' among these {len(self._rules)}")
+        [(_, reason)] = why_not(self._source.graph, [self._rules[name]], node)
+        return f"{name} does not match at {node}: {reason}" if reason else f"{name} matches at {node}"
 
     def _why(self, rule: Rule, i: int) -> dict[str, Any]:
         assert self._source is not None

@@ -75,7 +75,7 @@ def test_the_order_of_nodes_edges_and_matches_does_not_matter(kind: str, seen: l
     mixed = o._replace(
         **{"ids_N": o.ids_N[nodes], "op_N": o.op_N[nodes], "x_NF": o.x_NF[nodes], "key_N": o.key_N[nodes]},
         **{"src_E": at_n[o.src_E][edges], "dst_E": at_n[o.dst_E][edges], "port_E": o.port_E[edges]},
-        **{"rule_M": o.rule_M[matches], "y_MY": o.y_MY[matches], "key_M": o.key_M[matches]},
+        **{"rule_M": o.rule_M[matches], "y_MY": o.y_MY[matches], "rank_M": o.rank_M[matches], "key_M": o.key_M[matches]},
         **{"place_K": at_n[o.place_K][places], "owner_K": at_m[o.owner_K][places], "role_K": o.role_K[places]},
     )
     a, b = chances(p, o), chances(p, mixed)

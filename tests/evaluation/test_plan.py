@@ -111,3 +111,15 @@ def test_columns_are_what_varies_and_what_the_graph_is() -> None:
 def test_jobs_of_one_model_run_one_after_another() -> None:
     made = plan(["search=greedy,beam", "model=bert,nasrnn"])
     assert [(j.number, j.keys["model"]) for j in made.jobs] == [(1, "bert"), (2, "bert"), (3, "nasrnn"), (4, "nasrnn")]
+
+
+def test_files_of_rules_and_policies_are_told_by_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in ("runs/train/one/policy.pt", "policy.pt"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    (tmp_path / "mine.rules").write_text("rule mine: swap\n    Add(x, y)\n => y + x\n")
+    found = plan(["model=bert", f"rules.own=null,{tmp_path / 'mine.rules'}"]).jobs
+    assert [job.keys["rules.own"] for job in found] == ["null", "mine.rules"]
+    found = plan(["model=bert", "search=agent", "search.checkpoint=null,runs/train/one/policy.pt,policy.pt"]).jobs
+    assert [job.keys["search.checkpoint"] for job in found] == ["null", "one/policy.pt", "policy.pt"]

@@ -128,5 +128,6 @@ def test_what_is_saved_reads_back(tmp_path: Path) -> None:
     assert list(again.columns) == list(done.results.columns) == list(pd.read_csv(tmp_path / "table.csv").columns)
     assert (again["cost_ms"] == done.results["cost_ms"]).all() and len(again) == len(done.results) == 6
     assert list(again["zoo.depth"].dropna().unique()) == ["[1,1,1,1]"] and str(again["zoo.layers"].dtype) == "Int64"
+    assert len(done.anytime().axes) == 4, "a row of two for each model"
     assert again["seed"].isna().sum() == 2 and again["budget.expansions"].eq(8).all() and again["budget.seconds"].eq(60).all()
     assert len(pd.read_parquet(tmp_path / "curves.parquet")) == len(done.curves)

@@ -21,7 +21,7 @@ from tests.test_config import Watched, keys
 from tests.texts import model
 
 TINY = "problems={tiny: 'model=inception_v3 zoo.form=taso zoo.width=0.125 zoo.depth=[1,1,1] zoo.image=75 rules=default'}"
-FEW = ["only=[tiny]", "seeds=2", "evaluations=300", "trained_evaluations=500"]
+FEW = ["only=[tiny]", "seeds=2", "evaluations=300", "times=2"]
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +41,14 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
     counts = table.groupby("method").size()
     assert len(ran) == len(table) and counts["greedy"] == 1 and counts["agent"] == counts["train icm"] == counts["gain"] == 2
     assert table["error"].isna().all() and (table["cost_ms"] <= table["initial_ms"]).all()
-    assert (table.loc[~table["method"].isin(what.keys["trained"]), "evaluations"] <= 300).all() and table["evaluations"].max() > 300
+    assert (table.loc[table["method"].isin(what.keys["methods"]), "evaluations"] <= 300).all() and table["evaluations"].max() > 300
+    timed = table[table["method"].isin(what.keys["as_long"])]
+    assert set(timed["method"]) == set(what.keys["as_long"]) and (timed["budget.seconds"] >= 1).all()
     text = Path("kept/thesis_main.md").read_text()
     assert "lower than every baseline at equal evaluations | tiny" in text and "seeds=2" in text and "with 2 seeds" in text
-    assert {r.method for r in thesis("thesis_main", [TINY, *FEW, "learn=false"]).runs}.isdisjoint(what.keys["trained"])
+    assert {r.method for r in thesis("thesis_main", [TINY, *FEW, "learn=false"]).runs} == set(what.keys["methods"])
     ran.clear()
+    assert "in as many seconds | tiny" in text
     assert len(explore(what, Listening(begin=lambda job: ran.append(job.words)))) == len(table) and not ran
 
 

@@ -116,3 +116,9 @@ def test_an_evaluation_of_nothing_is_two_empty_tables() -> None:
     results, curves = frames([])
     assert len(results) == len(curves) == len(labelled(results)) == 0
     assert len(compare(labelled(results), curves, "seconds")) == len(ends(labelled(results))) == 0
+
+
+def test_an_option_of_one_search_tells_it_only_from_itself() -> None:
+    beam, _ = table(("beam", None, "done", [(100, 80.0)]), **{"search.width": 4})
+    greedy, _ = table(("greedy", None, "done", [(100, 80.0)]))
+    assert list(labelled(pd.concat([beam, greedy]))["method"]) == ["beam", "greedy"]

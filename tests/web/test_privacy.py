@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 
 from cgorl.web.models import Job, State
@@ -94,3 +95,19 @@ def test_with_accounts_a_link_opens_nothing_to_others(browser: Any, settings_of:
     assert len(nobody.get(JOBS, headers=basic).json()) == 1
     wrong = {"Authorization": "Basic " + base64.b64encode(b"ann:password of bob").decode()}
     assert nobody.get(JOBS, headers=wrong).status_code == 401
+
+
+def test_passwords_are_not_guessed_without_end(browser: Any, settings_of: Any) -> None:
+    settings_of(ACCOUNTS=True)
+    cache.clear()
+    User.objects.create_user("ann", password="password of ann")
+    ann = browser()
+    right = {"Authorization": "Basic " + base64.b64encode(b"ann:password of ann").decode()}
+    assert ann.get(JOBS, headers=right).status_code == 200
+    for k in range(10):
+        wrong = {"Authorization": "Basic " + base64.b64encode(f"ann:{k}".encode()).decode()}
+        assert ann.get(JOBS, headers=wrong).status_code == 401
+    assert ann.get(JOBS, headers=right).status_code == 401
+    assert ann.post("/login", {"username": "ann", "password": "password of ann"}).status_code == 200  # the form once more
+    cache.clear()
+    assert ann.post("/login", {"username": "ann", "password": "password of ann"}).status_code == 302

@@ -22,8 +22,11 @@ _APPUTILS = "@jupyterlab/apputils-extension"
 
 
 @contextmanager
-def lab(folder: Path, dark: bool = False) -> Iterator[str]:
-    """The address of a server on `folder`; its settings are in there too, and nothing of the person's own is read."""
+def lab(folder: Path, dark: bool = False, options: Sequence[str] = ()) -> Iterator[str]:
+    """The address of a server on `folder`; its settings are in there too, and nothing of the person's own is read.
+
+    `options` are more of those that `jupyter lab` takes.
+    """
     pytest.importorskip("jupyterlab", reason="jupyterlab is not installed (pip install -e '.[dev]')")
     settings = folder / ".jupyter" / "settings"
     for name, value in (
@@ -42,6 +45,7 @@ def lab(folder: Path, dark: bool = False) -> Iterator[str]:
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={_TOKEN}", f"--ServerApp.root_dir={folder}"]
     command += ["--LabApp.extension_manager=readonly", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command += options
     address = f"http://127.0.0.1:{port}"
     with (folder / ".server.log").open("w") as log, subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log) as server:
         try:
@@ -68,15 +72,35 @@ def shut_down(address: str) -> None:
 
 
 def opened(tab: Any, address: str, notebook: str) -> None:
-    """Opens a notebook and waits until its kernel listens: the mark of idleness alone turns idle before it is connected."""
-    tab.goto(f"{address}/lab/tree/{notebook}?token={_TOKEN}")
+    """Opens a notebook alone and waits until its kernel listens.
+
+    Without `reset` JupyterLab opens again what was open before, whose kernels are gone.
+    """
+    tab.goto(f"{address}/lab/tree/{notebook}?reset&token={_TOKEN}")
+    listening(tab, address)
+
+
+def started(tab: Any, address: str) -> None:
+    """Opens what the server opens by itself."""
+    tab.goto(f"{address}/?token={_TOKEN}")
+
+
+def listening(tab: Any, address: str, kernels_there: int = 1) -> None:
+    """Waits until so many kernels listen, that of the notebook in front too: the mark of idleness turns idle before it is connected."""
     tab.get_by_text("Python 3 (ipykernel) | Idle").first.wait_for(timeout=60_000)
 
     def listens() -> bool:
         kernels = get(address, "api/kernels")
-        return any(k["execution_state"] == "idle" and k["connections"] >= 1 for k in kernels or [])
+        return sum(k["execution_state"] == "idle" and k["connections"] >= 1 for k in kernels or []) >= kernels_there
 
     _until(listens, 30)
+
+
+def watch(tab: Any, said: list[str], asked: list[str]) -> None:
+    """Notes what goes wrong on a page, and every address that it asks."""
+    tab.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+    tab.on("pageerror", lambda e: said.append(str(e)))
+    tab.on("request", lambda r: asked.append(r.url))
 
 
 def run_all(tab: Any) -> None:

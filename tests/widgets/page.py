@@ -20,11 +20,12 @@ const given = {traits};
 const held = Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v && v.bytes !== undefined ? bytes(v.bytes) : v]));
 const told = {{}};
 window.sent = [];
+window.kinds = [];
 window.model = {{
   get: (k) => held[k],
   set: (k, v) => {{ if (held[k] !== v) {{ held[k] = v; for (const f of told[`change:${{k}}`] || []) f(); }} }},
   save_changes: () => {{}},
-  send: (content) => window.sent.push(content),
+  send: (content) => {{ window.sent.push(content); window.kinds.push(content.kind); }},
   on: (event, f) => (told[event] ||= []).push(f),
   off: (event, f) => (told[event] = (told[event] || []).filter((g) => g !== f)),
   tell: (content, buffers = []) => {{ for (const f of told["msg:custom"] || []) f(content, buffers.map(bytes)); }},
@@ -59,10 +60,42 @@ def answers(widget: Widget, *asked: Mapping[str, Any]) -> list[tuple[dict[str, A
 
 
 def serve(tab: Any, widget: Widget) -> None:
-    """Waits until the page asks for something, and brings it what the widget answers to all that it has asked."""
+    """Waits until the page asks for something, and brings it what the widget answers to all that it has asked; traits are kept alike."""
     tab.wait_for_function("window.ready && window.sent.length >= 1")
-    for content, buffers in answers(widget, *tab.evaluate("window.sent.splice(0)")):
+    _heed(tab, widget)
+    sent = answers(widget, *tab.evaluate("window.sent.splice(0)"))
+    tell(tab, widget)
+    for content, buffers in sent:
         tab.evaluate("([c, b]) => window.model.tell(c, b)", [content, [base64.b64encode(b).decode() for b in buffers]])
+
+
+def serve_all(tab: Any, widget: Widget) -> None:
+    """Serves until the page asks for nothing more."""
+    serve(tab, widget)
+    while tab.evaluate("new Promise((done) => setTimeout(() => done(window.sent.length), 60))"):
+        serve(tab, widget)
+
+
+def tell(tab: Any, widget: Widget) -> None:
+    """Brings the page the traits that have changed here."""
+    for name, value in _plain(widget).items():
+        if value != tab.evaluate("(k) => window.model.get(k)", name):
+            tab.evaluate("([k, v]) => window.model.set(k, v)", [name, value])
+    widget._page = _plain(widget)
+
+
+def _heed(tab: Any, widget: Widget) -> None:
+    """Takes over the traits that the page has changed since it was told."""
+    for name, value in getattr(widget, "_page", _plain(widget)).items():
+        now = tab.evaluate("(k) => window.model.get(k)", name)
+        if now != value:
+            setattr(widget, name, now)
+
+
+def _plain(widget: Widget) -> dict[str, Any]:
+    """The traits that are JSON data."""
+    names = [k for k in widget.keys if not k.startswith("_") and k not in ("layout", "tabbable", "tooltip")]
+    return {k: v for k in names if not isinstance(v := getattr(widget, k), bytes)}
 
 
 @contextmanager

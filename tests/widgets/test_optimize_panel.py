@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,14 @@ import numpy as np
 import pytest
 
 import cgorl
+from cgorl import config
+from cgorl.search.agent import GENERAL
 from cgorl.widgets import OptimizePanel
-from cgorl.widgets.inbox import LARGEST, Inbox
+from cgorl.widgets.inbox import LARGEST, PIECE, Inbox
 from cgorl.widgets.optimize_panel import PanelError
 from cgorl.widgets.sizes import sizes
 from tests.unpacked import unpacked
-from tests.widgets.lab import lab, notebook, opened, run_all
+from tests.widgets.lab import lab, notebook, opened, run_all, shut_down, watch
 from tests.widgets.page import browser
 
 
@@ -38,6 +43,9 @@ def test_two_panels_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     second.start()
     assert first.wait(200) and second.wait(200), (first.state, second.state)
     assert first.folder != second.folder and first.state["at"] == second.state["at"] == "done"
+    before = first.folder
+    assert first.run() is first and first.folder == before, "what was started is waited for, not started again"
+    assert first.original.key == cgorl.load("squeezenet1_1", image=64).key
     for one in (first, second):
         [file] = one.files
         assert cgorl.verify(cgorl.load("squeezenet1_1", image=64), file)
@@ -65,6 +73,8 @@ def test_what_is_wrong_is_a_sentence_and_never_a_traceback(tmp_path: Path) -> No
     assert not shown.wait(100)
     assert shown.state["at"] == "failed" and "bad.onnx" in shown.state["text"] and "Traceback" not in shown.state["text"]
     assert shown.state["text"] in repr(shown)
+    with pytest.raises(PanelError, match=r"bad\.onnx"):
+        shown.run()
     sent = answers(
         shown,
         {"kind": "start", "form": {"model": " "}},
@@ -86,6 +96,13 @@ def test_what_is_wrong_is_a_sentence_and_never_a_traceback(tmp_path: Path) -> No
         OptimizePanel("bert", colour="red")
     with pytest.raises(PanelError, match="nothing was started"):
         OptimizePanel().wait()
+    with pytest.raises(PanelError, match="nothing was started"):
+        _ = OptimizePanel().original
+
+
+def test_measured_prices_are_kept_with_the_runs(tmp_path: Path) -> None:
+    assert panel(tmp_path, cost="measured")._values()["cost.table"] == str(tmp_path / "costs")
+    assert "cost.table" not in panel(tmp_path)._values()
 
 
 def test_a_panel_that_works_is_not_started_again_and_can_be_dropped(tmp_path: Path) -> None:
@@ -129,28 +146,83 @@ def test_uploads_arrive_whole_or_say_why() -> None:
     assert "given by their path" in box.take({"name": "l.onnx", "size": LARGEST + 1, "at": 0}, b"")["why"]
 
 
-def test_in_jupyterlab_one_uploads_optimizes_downloads_and_looks(tmp_path: Path) -> None:
+def test_the_agents_policy_is_a_file_or_the_one_that_comes_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    policy = tmp_path / "mine.pt"
+    shutil.copy(GENERAL, policy)
+    shown = panel(tmp_path / "runs", search="agent", policy=str(policy), seconds=2).start()
+    assert shown.wait(200), shown.state
+    assert config.plain(config.kept(shown.folder / "config.yaml"))["search"]["checkpoint"] == str(policy)
+    assert shown.film().guides == ["policy", "gain"]  # what it thought can be looked at
+    start = {"kind": "start", "form": {"policy": "no/such.pt"}}
+    [(why, _)] = answers(shown, start)
+    assert why["text"].startswith("there is no policy 'no/such.pt'")
+    assert "search.checkpoint" not in panel(tmp_path, search="agent")._values()
+    assert "search.checkpoint" not in panel(tmp_path, search="beam", policy="no/such.pt")._values()
+    monkeypatch.setattr("cgorl.widgets.optimize_panel.find_spec", lambda name: None)
+    [(why, _)] = answers(shown, start)
+    assert "needs the agent's packages" in why["text"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Path, str]]:
+    """A browser, and JupyterLab on a folder."""
     pytest.importorskip("jupyterlab", reason="jupyterlab is not installed (pip install -e '.[dev]')")
-    given = tmp_path / "given" / "mine.onnx"
-    given.parent.mkdir()
-    (tmp_path / "runs").mkdir()
-    cgorl.save(cgorl.load("squeezenet1_1", image=64), given)
-    cells = ("from cgorl.widgets import OptimizePanel, RunView\nOptimizePanel(seconds=5)", "RunView('runs')")
-    notebook(tmp_path / "panel.ipynb", cells)
-    with browser() as chromium, lab(tmp_path) as address:
-        tab = chromium.new_page(viewport={"width": 1300, "height": 1400})
-        said: list[str] = []
-        asked: list[str] = []
-        tab.on("pageerror", lambda e: said.append(str(e)))
-        tab.on("request", lambda r: asked.append(r.url))
-        opened(tab, address, "panel.ipynb")
-        run_all(tab)
+    folder = tmp_path_factory.mktemp("lab")
+    with browser() as chromium, lab(folder) as address:
+        yield chromium, folder, address
+
+
+@contextmanager
+def page_of(server: tuple[Any, Path, str], name: str, cells: Sequence[str]) -> Iterator[Any]:
+    """A notebook of these cells, run; nothing on its page complains or asks elsewhere, and it stays small."""
+    chromium, folder, address = server
+    notebook(folder / name, cells)
+    tab = chromium.new_page(viewport={"width": 1300, "height": 1400})
+    said, asked = list[str](), list[str]()
+    watch(tab, said, asked)
+    opened(tab, address, name)
+    run_all(tab)
+    yield tab
+    assert said == []
+    assert [u for u in asked if not u.startswith((address, address.replace("http", "ws"), "blob:", "data:"))] == []
+    tab.keyboard.press("Control+s")
+    tab.wait_for_function("!document.querySelector('.jp-mod-dirty')", timeout=30_000)
+    assert (folder / name).stat().st_size < 1_000_000
+    tab.close()
+    shut_down(address)
+
+
+LINES = """() => {
+    const row = [...document.querySelectorAll(".cgorl-states tbody tr")].find((r) => r.cells[2].innerText.startsWith("running"));
+    return row ? Number(row.cells[3].innerText.replaceAll(",", "")) : 0;
+}"""
+NOTE = """() => {
+    const told = document.querySelector(".cgorl-told");
+    window.noted = [];
+    new MutationObserver(() => window.noted.push(told.textContent)).observe(told, { childList: true, characterData: true, subtree: true });
+}"""
+
+
+def test_in_jupyterlab_one_uploads_optimizes_downloads_and_looks(server: tuple[Any, Path, str], tmp_path: Path) -> None:
+    given = tmp_path / "mine.onnx"
+    cgorl.save(cgorl.load("squeezenet1_1", image=64, classes=4000), given)
+    assert given.stat().st_size > 10_000_000  # goes in pieces, each of a size that the connection takes
+    cells = ("from cgorl.widgets import OptimizePanel\nOptimizePanel(seconds=5)",)
+    with page_of(server, "upload.ipynb", cells) as tab:
         tab.wait_for_selector(".cgorl-panel[data-at='ready']", timeout=60_000)
-        tab.wait_for_selector(".cgorl-runs", timeout=60_000)
         tab.get_by_role("button", name="optimize", exact=True).click()
         tab.get_by_text("choose a model: a name of the zoo").wait_for(timeout=30_000)
+        tab.evaluate(NOTE)
         tab.set_input_files(".cgorl-panel input[type=file]", str(given))
         tab.wait_for_function("document.querySelector('.cgorl-wide input').value.endsWith('mine.onnx')", timeout=60_000)
+        assert Path(tab.locator(".cgorl-wide input").first.input_value()).read_bytes() == given.read_bytes()
+        pieces = -(-given.stat().st_size // PIECE)
+        assert any(f"in {pieces} pieces (if it lies" in text for text in tab.evaluate("window.noted"))
+        assert tab.get_by_label("policy of the agent").is_hidden()
+        tab.get_by_label("search", exact=True).select_option("agent")
+        assert tab.get_by_label("policy of the agent").is_visible()
+        tab.get_by_label("search", exact=True).select_option("greedy")
         tab.get_by_role("button", name="optimize", exact=True).click()
         tab.wait_for_selector(".cgorl-panel[data-at='done']", timeout=120_000)
         with tab.expect_download(timeout=60_000) as loading:
@@ -160,18 +232,38 @@ def test_in_jupyterlab_one_uploads_optimizes_downloads_and_looks(tmp_path: Path)
         assert cgorl.load(tmp_path / "got.onnx").key != cgorl.load(given).key
         tab.get_by_role("button", name="in TraceView").click()
         tab.wait_for_selector(".cgorl-film .cgorl-trace[data-shown='0']", timeout=60_000)
-        tab.wait_for_selector(".cgorl-states tbody tr", timeout=60_000)  # the other cell has seen the run
-        tab.get_by_label("model of the zoo", exact=True).select_option("squeezenet1_1")
-        tab.get_by_label("search", exact=True).select_option("backtracking")
-        tab.get_by_label("seconds", exact=True).fill("600")
-        tab.get_by_role("button", name="optimize", exact=True).click()
-        tab.wait_for_selector(".cgorl-panel[data-at='running'] .cgorl-course .cgorl-lines[data-painted='1']", timeout=60_000)
-        assert tab.locator(".cgorl-film .cgorl-trace").count() == 0  # that of the run before
-        tab.get_by_role("button", name="stop", exact=True).click()
-        tab.wait_for_selector(".cgorl-panel[data-at='done']", timeout=120_000)
-        assert "search stopped: interrupted" in str(tab.text_content(".cgorl-result pre"))
-        assert said == []
-        assert [u for u in asked if not u.startswith((address, address.replace("http", "ws"), "blob:", "data:"))] == []
-        tab.keyboard.press("Control+s")
-        tab.wait_for_function("!document.querySelector('.jp-mod-dirty')", timeout=30_000)
-        assert (tmp_path / "panel.ipynb").stat().st_size < 1_000_000
+        tab.wait_for_selector(".cgorl-film .cgorl-candidates[data-shown='0/0']", timeout=60_000)
+
+
+def test_in_jupyterlab_two_panels_work_side_by_side_and_a_run_is_watched(server: tuple[Any, Path, str]) -> None:
+    """One is stopped while it searches, and keeps its best; the other never hears of it."""
+    (server[1] / "two").mkdir()
+    made = "OptimizePanel('inception_v3', zoo_parameters={'image': 75, 'width': 0.125}, device='v100', runs='two', "
+    cells = (
+        f"from cgorl.widgets import OptimizePanel, RunView\n{made}search='backtracking', seconds=600)",
+        f"{made}search='greedy', seconds=60)",
+        "RunView('two')",
+    )
+    with page_of(server, "two.ipynb", cells) as tab:
+        tab.wait_for_selector(".cgorl-runs", timeout=60_000)
+        tab.wait_for_function("document.querySelectorAll(\".cgorl-panel[data-at='ready']\").length === 2", timeout=60_000)
+        one, other = tab.locator(".cgorl-panel").nth(0), tab.locator(".cgorl-panel").nth(1)
+        for panel_ in (one, other):
+            panel_.get_by_role("button", name="optimize", exact=True).click()
+        one.locator(".cgorl-lines[data-painted='1']").wait_for(timeout=90_000)
+        tab.wait_for_function("document.querySelectorAll(\".cgorl-panel[data-at='done']\").length === 1", timeout=120_000)
+        assert (one.get_attribute("data-at"), other.get_attribute("data-at")) == ("running", "done")
+        assert "search stopped: no rewrite gains" in str(other.locator(".cgorl-result pre").text_content())
+        tab.wait_for_function(f"({LINES})() > 0", timeout=60_000)
+        lines = tab.evaluate(f"({LINES})()")
+        tab.wait_for_function(f"({LINES})() > {lines}", timeout=60_000)
+        one.get_by_role("button", name="stop", exact=True).click()
+        tab.wait_for_function("document.querySelectorAll(\".cgorl-panel[data-at='done']\").length === 2", timeout=120_000)
+        assert "search stopped: interrupted" in str(one.locator(".cgorl-result pre").text_content())
+        tab.wait_for_function("!document.querySelector('.cgorl-states').innerText.includes('running')", timeout=60_000)
+    costs = {}
+    for summary in (server[1] / "two" / "optimize").glob("*/summary.json"):
+        told = json.loads(summary.read_text())
+        costs[told["search"]["stopped"]] = told["cost_ms"]
+        assert told["proof"]["whole"]["ok"] and told["cost_ms"]["final"] <= told["search"]["found_ms"] * (1 + 1e-9)
+    assert costs["interrupted"]["final"] <= costs["no rewrite gains"]["final"] < costs["interrupted"]["initial"]

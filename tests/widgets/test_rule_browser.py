@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from cgorl.config import ConfigError
-from cgorl.report.rules.places import places
+from cgorl.report.rules.places import PlaceError, node_name, places
 from cgorl.rules.rule_set import RuleSet
 from cgorl.rules.text import library
 from cgorl.widgets import RuleBrowser
@@ -65,6 +65,14 @@ def test_a_node_says_why_a_rule_does_not_match() -> None:
     )
     assert "is Relu, not BatchNormalization" in not_it["why"]
     assert it["why"] == ""
+    name = node_name(graph, relu)
+    assert shown.why(name, "conv-batchnorm") == f"conv-batchnorm does not match at {name}: {not_it['why']}"
+    assert shown.why(node_name(graph, norm), "conv-batchnorm") == f"conv-batchnorm matches at {node_name(graph, norm)}"
+    for node, rule, says in ((name, "conv-batch", "no rule 'conv-batch' among these"), ("nowhere", None, "no node 'nowhere'")):
+        with pytest.raises(PlaceError, match=says):
+            shown.why(node, rule)
+    with pytest.raises(PlaceError, match="no model to look into"):
+        RuleBrowser().why(name)
 
 
 def test_a_rule_is_proven_on_the_spot() -> None:

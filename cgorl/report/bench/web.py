@@ -1,9 +1,10 @@
 """Load on the service: clients that send jobs and look at pages while workers are busy; each job must end, once.
 
-Usage: bench.py web [clients=50] [jobs=200] [workers=2] [timeout=1500] [seconds=2]
+Usage: bench.py web [clients=50] [jobs=200] [workers=2] [timeout=1500] [seconds=2] [database=]
 
 Starts a service of its own on a free port of the loopback, with its files in a temporary folder, and ends it. The model is a small
-one; `seconds` are for each search. Prints how long pages took to answer, median and 99th of a hundred, and what came of the jobs.
+one; `seconds` are for each search; `database` is the address of an empty one, SQLite's in that folder unless given. Prints how long
+pages took to answer, median and 99th of a hundred, and what came of the jobs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 from cgorl.report.files import options
 
-_DEFAULTS = {"clients": "50", "jobs": "200", "workers": "2", "timeout": "1500", "seconds": "2"}
+_DEFAULTS = {"clients": "50", "jobs": "200", "workers": "2", "timeout": "1500", "seconds": "2", "database": ""}
 _PAGES = ("/", "/jobs/", "/api/v1/choices", "/job")
 _LIMITS = ("WAITING", "WAITING_EACH", "WAITING_OF_AN_ADDRESS", "AN_HOUR", "AN_HOUR_OF_AN_ADDRESS")
 _QUOTAS = {f"CGORL_MOST_{name}": "1000000" for name in _LIMITS}
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str]) -> None:
         data = Path(folder)
         port = _free()
         log = (data / "log.txt").open("w")
-        env = {**os.environ, **_QUOTAS, "CGORL_DATA": folder, "PYTHONUNBUFFERED": "1"}
+        env = {**os.environ, **_QUOTAS, "CGORL_DATA": folder, "DATABASE_URL": own["database"], "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-m", "cgorl.web", "serve", f"--port={port}", f"--workers={own['workers']}"]
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         try:

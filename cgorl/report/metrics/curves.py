@@ -41,7 +41,9 @@ def groups(runs: Sequence[Run]) -> list[Group]:
         found.setdefault(("about", *sorted(about)) if run.about else ("folder", run.log.folder), []).append(run)
     known = [dict(key[1:]) if key[0] == "about" else {} for key in found]
     told = [about for about, key in zip(known, found, strict=True) if key[0] == "about"]
-    varied = [k for k in dict.fromkeys(k for about in told for k in about) if len({about.get(k) for about in told}) > 1]
+    told = [_chosen(about) for about in told]
+    known = [_chosen(about) for about in known]
+    varied = [k for k in dict.fromkeys(k for about in told for k in about) if len({about[k] for about in told if k in about}) > 1]
     return [Group(_label(about, varied, of), of) for about, of in zip(known, found.values(), strict=True)]
 
 
@@ -49,8 +51,14 @@ def _seed(key: str) -> bool:
     return key.rpartition(".")[2] == "seed"
 
 
+def _chosen(about: Mapping[str, str]) -> dict[str, str]:
+    """A choice of a group by the name of its class, or `none`, so that only what two choices both have is compared further."""
+    found = {k: "none" if v == "{}" else v for k, v in about.items() if not k.endswith("._target_")}
+    return found | {k.removesuffix("._target_"): v.rpartition(".")[2] for k, v in about.items() if k.endswith("._target_")}
+
+
 def _label(about: Mapping[str, str], varied: Sequence[str], runs: Sequence[Run]) -> str:
-    told = " ".join(f"{k}={about[k]}" for k in varied if k in about and not k.endswith("_target_"))
+    told = " ".join(f"{k}={about[k]}" for k in varied if k in about)
     name = told or about.get("model") or runs[0].log.folder.name
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
 
@@ -80,7 +88,7 @@ def chart(of: Sequence[Group], metric: str, axis: str, weight: float = 0.0, band
         many = band and len(points) > 1
         for x, y in points:
             lines.append(Line(group.label, colour, *thinned(x, y, _POINTS), faint=many, steps=steps))
-        if many and (found := _band(points)) is not None:
+        if many and (found := spread(points)) is not None:
             lines.append(Line(group.label, colour, *found))
     lines.sort(key=lambda line: not line.faint)
     return Chart(lines, axis, metric if not weight else f"{metric} (smoothed, {weight:g})")
@@ -92,7 +100,7 @@ def _points(run: Run, metric: str, axis: str, weight: float) -> tuple[Values, Va
     return x[known], y[known]
 
 
-def _band(points: Sequence[tuple[Values, Values]]) -> tuple[Values, Values, Values, Values] | None:
+def spread(points: Sequence[tuple[Values, Values]]) -> tuple[Values, Values, Values, Values] | None:
     """x, interquartile mean, low and high over runs, where all of them have values; None where that is nowhere."""
     low, high = max(x[0] for x, _ in points), min(x[-1] for x, _ in points)
     if not low < high:
@@ -100,9 +108,9 @@ def _band(points: Sequence[tuple[Values, Values]]) -> tuple[Values, Values, Valu
     every = np.unique(np.concatenate([x[(x >= low) & (x <= high)] for x, _ in points]))
     grid = every if len(every) <= _GRID else np.linspace(low, high, _GRID)
     values_RG = np.array([np.interp(grid, x, y) for x, y in points])
-    spread = np.array([interval(list(column), draws=_DRAWS) for column in values_RG.T])
+    ends = np.array([interval(list(column), draws=_DRAWS) for column in values_RG.T])
     middle = np.array([iqm(list(column)) for column in values_RG.T])
-    return grid, middle, spread[:, 0], spread[:, 1]
+    return grid, middle, ends[:, 0], ends[:, 1]
 
 
 def last(run: Run, metric: str) -> float:

@@ -84,6 +84,15 @@ def test_runs_are_grouped_by_all_but_the_seed(tmp_path: Path) -> None:
     assert [g.label for g in groups(runs[:3])] == ["m (3 seeds)"]
 
 
+def test_a_choice_is_told_by_its_name_and_its_options_where_others_have_them_too(tmp_path: Path) -> None:
+    icm = {"icm._target_": "cgorl.agent.icm.ICM", "icm.beta": 0.1, "icm.eta": 0.1}
+    count = {"icm._target_": "cgorl.agent.icm.Count", "icm.eta": 0.1}
+    runs = [run(tmp_path, str(k), climbs(1), **about) for k, about in enumerate(({"icm": {}}, icm, count))]
+    assert [g.label for g in groups(runs)] == ["icm=none", "icm=ICM", "icm=Count"]
+    runs.append(run(tmp_path, "more", climbs(1), **{**icm, "icm.beta": 0.5}))
+    assert [g.label for g in groups(runs)] == ["icm=none", "icm=ICM icm.beta=0.1", "icm=Count", "icm=ICM icm.beta=0.5"]
+
+
 def test_a_band_is_of_all_its_runs_and_ends_with_the_shortest(tmp_path: Path) -> None:
     slopes = {1: 1.0, 2: 2.0, 3: 6.0}
     runs = [run(tmp_path, str(s), climbs(slope, 10 if s != 2 else 6), seed=s) for s, slope in slopes.items()]

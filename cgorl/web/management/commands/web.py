@@ -7,7 +7,7 @@ from typing import Any
 import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
-_AT_ONCE, _LAST_WORDS = 512, 5
+_AT_ONCE, _LAST_WORDS = 2000, 5  # watches count too
 
 
 class Command(BaseCommand):
