@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
-import cgorl
-from cgorl.report.brief import brief
-from cgorl.report.ledger import ledger, summary
-from cgorl.report.screen import lines
-from cgorl.web import choices, folders, form, process
+from cgorl.web import choices, folders, form
 from cgorl.web.labels import LABELS
 from cgorl.web.models import Job, Kind, Source, State
 from cgorl.web.shown import shown
 from cgorl.web.verdict import verdict
-from tests.web.models import small
+from tests.web.results import result
 
 NASTY = "<img src=x onerror=alert(1)>\"'.onnx"
 FACTS: dict[str, Any] = {
@@ -35,25 +29,6 @@ FACTS: dict[str, Any] = {
     "producer": NASTY,
     "coverage": {"total": 4, "touchable": 3, "opaque": {"items": 1, NASTY: 2}, "text": ""},
 }
-
-
-@cache
-def result(**how: Any) -> dict[str, Any]:
-    """What a job on a small model comes to."""
-    path = Path("net.onnx")
-    done = cgorl.optimize(_graph(), **how)
-    end = {"summary": summary(done), "lines": lines(done), "operators": [], "files": [], "rewrites": len(done.trace)}
-    more = {"folder": "run", "files": [["net_optimized.onnx", 900], ["trace.json", 10]], "counts": process._counts(done)}
-    told = {"summary": end["summary"], "steps": len(done.trace), "drawn": True, "points": [[0, 2.0], [1, 1.0]]}
-    return {**brief(end, path), **more, **told, "rows_of_ledger": ledger(done)}
-
-
-def _graph() -> Any:
-    import onnx
-
-    from cgorl.ir.from_proto import from_proto
-
-    return from_proto(onnx.load_from_string(small()))
 
 
 def job(client: Client, state: State, found: dict[str, Any] | None = None, **more: Any) -> Job:

@@ -24,7 +24,8 @@ async function graph(host) {
 async function film(host) {
   const picture = await bytes(at(host, "film"));
   const step = async ({ kind, step: k }) => (kind === "step" ? Promise.all(["before", "after"].map((when) => bytes(at(host, `${k}-${when}`)))) : null);
-  traceView.render({ model: new Kept({ picture, step: 0, asks: false }, step), el: host });
+  const values = { picture, step: 0, branch: 0, branches: [], asks: false, guides: [], note: "" }; // the trace alone: nothing can be tried out
+  traceView.render({ model: new Kept(values, step), el: host });
 }
 
 /** Draws what the page has a place for, once it comes into view. */
