@@ -6,19 +6,20 @@ BIN    := $(VENV)/bin
 # A stamp says that a set of extras is wholly installed, in this folder and for this content of the two files.
 PINS   := $(shell { cat constraints.txt pyproject.toml; pwd -P; } | cksum | cut -d ' ' -f 1)
 BASE   := $(VENV)/.report-$(PINS)
-DEV    := $(VENV)/.agent,dev,report-$(PINS)
+DEV    := $(VENV)/.agent,dev,report,web-$(PINS)
+WEB    := $(VENV)/.report,web-$(PINS)
 LAB    := $(VENV)/.agent,lab-$(PINS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test slow lint lab screenshots clean
+.PHONY: help demo test slow lint lab serve screenshots clean
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile
-	@echo "PYTHON=python3.12 chooses the interpreter of a new .venv; ARGS=... is passed to pytest, optimize.py or jupyter."
+	@echo "PYTHON=python3.12 chooses the interpreter of a new .venv; ARGS=... is passed to pytest, optimize.py, jupyter or the service."
 
 demo: $(BASE) ## optimize three real networks: one runs faster here, one cannot, and one where search beats greed (written to runs/demo)
 	@mkdir -p runs/demo
@@ -41,8 +42,12 @@ lint: $(DEV) ## check style, types and layers
 lab: $(LAB) ## open JupyterLab, on the notebook that says what there is
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
-screenshots: $(DEV) ## take pictures of the widgets, light and dark (written to runs/screenshots; needs chromium)
+serve: $(WEB) ## run the service, at http://127.0.0.1:8000 (files in runs/service; ARGS='--port=9000 --workers=2')
+	@$(BIN)/python -m cgorl.web serve $(ARGS)
+
+screenshots: $(DEV) ## take pictures of the widgets and of the service, light and dark (written to runs/screenshots; needs chromium)
 	$(BIN)/python -m tests.widgets.screenshots runs/screenshots
+	$(BIN)/python -m tests.web.screenshots runs/screenshots/service
 
 clean: ## remove .venv and all caches (runs/ stays)
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

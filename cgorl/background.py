@@ -16,7 +16,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from cgorl.limits import Limits, confine, environment
+
+if TYPE_CHECKING:
+    from cgorl.pipeline import Outcome
 
 Told = Callable[[Mapping[str, Any]], None]
 """Told of each message, in another thread: `kind` is folder, stage, end or error."""
@@ -27,13 +33,24 @@ _WHOLE = ("prove", "compare", "save")
 """Stages that a stop does not touch: without their end there would be nothing to keep."""
 
 
+class Cell(NamedTuple):
+    """Where a job runs that must not harm who began it: in `folder`, with `limits`, with none of this process's variables.
+
+    `module` is what its process runs the `main` of, for jobs of other kinds than the two here (see `main`).
+    """
+
+    folder: Path
+    limits: Limits = Limits()
+    module: str = "cgorl.background"
+
+
 class Background:
     """A job that runs elsewhere: `Background("optimize", {"model": "bert", "seconds": 30})`, or "train" with keys of conf/train.yaml.
 
     `stop` ends the search (the best so far is proven and kept) or the training; `drop` ends all of it at once.
     """
 
-    def __init__(self, kind: str, values: Mapping[str, Any], tell: Told | None = None) -> None:
+    def __init__(self, kind: str, values: Mapping[str, Any], tell: Told | None = None, cell: Cell | None = None) -> None:
         """Starts it; `values` are overrides as Python objects. What is wrong with them is told, as what goes wrong later."""
         self._tell = tell
         self._ended = threading.Event()
@@ -41,17 +58,20 @@ class Background:
         self._folder: Path | None = None
         self.last: Mapping[str, Any] = {}
         root = str(Path(__file__).parents[1])
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))}
+        mine = dict(os.environ) if cell is None else environment(cell.folder, cell.limits.threads)
+        module = "cgorl.background" if cell is None else cell.module
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from cgorl.background import main; main()"],
+            [sys.executable, *(["-P"] if cell else []), "-c", f"from {module} import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=env,
+            env={**mine, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))},
+            cwd=None if cell is None else cell.folder,
             start_new_session=True,  # an interrupt of the notebook is none of the job
         )
-        self._send(json.dumps({"kind": kind, "values": dict(values)}, default=str))
+        limits = None if cell is None else cell.limits
+        self._send(json.dumps({"kind": kind, "values": dict(values), "limits": limits}, default=str))
         self._said: list[str] = []
         self._ear = threading.Thread(target=self._hear_errors, daemon=True)
         self._ear.start()
@@ -61,6 +81,11 @@ class Background:
     def running(self) -> bool:
         """Whether it has not ended yet."""
         return not self._ended.is_set()
+
+    @property
+    def pid(self) -> int:
+        """The number of its process, which leads a group of its own."""
+        return self._process.pid
 
     @property
     def folder(self) -> Path:
@@ -77,7 +102,8 @@ class Background:
     def drop(self) -> None:
         """Ends it at once; what it has not written is lost."""
         with suppress(ProcessLookupError):
-            self._process.kill()
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)  # whatever it has begun, too
 
     def wait(self, seconds: float | None = None) -> Mapping[str, Any]:
         """The last message, `end` or `error`; empty where it has not come within so many seconds."""
@@ -97,7 +123,11 @@ class Background:
     def _hear(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._take(json.loads(line))
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue  # cut off, by what ended it
+            self._take(message)
         code = self._process.wait()
         self._ear.join(5)
         if self.last.get("kind") not in ("end", "error"):
@@ -121,7 +151,7 @@ class Background:
             self._tell(message)
 
 
-class _Worker:
+class Worker:
     """The other side: runs the job, says how it goes, and listens."""
 
     def __init__(self, out: TextIO) -> None:
@@ -132,6 +162,7 @@ class _Worker:
         self._folder: Path | None = None
 
     def say(self, kind: str, **more: Any) -> None:
+        """Sends one message."""
         with self._lock:
             self._out.write(json.dumps({"kind": kind, **more}, default=str) + "\n")
             self._out.flush()
@@ -146,33 +177,35 @@ class _Worker:
         os._exit(1)
 
     def stage(self, stage: str, text: str, share: float | None = None, **more: Any) -> None:
+        """Says where the job is, a few times a second at most."""
         now = time.monotonic()
         if stage != self._stage or now - self._told >= _PACE:
             self._told = now
             self._stage = stage
             self.say("stage", stage=stage, text=text, share=share, **more)
 
-    def run(self, what: Mapping[str, Any]) -> None:
+    def run(self, kind: Kind, values: Mapping[str, Any]) -> None:
+        """Does what is to be done, and says what goes wrong."""
         try:
-            work = {"optimize": self._optimize, "train": self._train}[what["kind"]]
-            work(what["values"])
+            kind(self, values)
         except KeyboardInterrupt:
             self.say("error", text=STOPPED)
         except MemoryError:
             self.say("error", text="there is not enough memory for this model")
         except Exception as e:
             text = " ".join(str(e).split())
-            if not (isinstance(e, ValueError) and type(e).__module__.startswith("cgorl")):
+            refused = isinstance(e, ValueError) and type(e).__module__.startswith("cgorl")
+            if not refused:
                 text = f"a fault of cgorl's: {type(e).__name__}: {text}"
                 if self._folder is not None:
                     (self._folder / "error.txt").write_text(traceback.format_exc())
                     text += f" (details in {self._folder / 'error.txt'})"
-            self.say("error", text=text)
+            self.say("error", text=text, refused=refused)
 
-    def _optimize(self, values: Mapping[str, Any]) -> None:
+    def optimize(self, values: Mapping[str, Any], picture: bool = True) -> Outcome:
+        """Optimizes, and returns the outcome; the run's folder has a `picture` of how the search went, where one can be drawn."""
         from cgorl import config, jobs
-        from cgorl.report.ledger import summary
-        from cgorl.report.screen import lines, pace
+        from cgorl.report.screen import pace
         from cgorl.search.searcher import Budget, Progress
         from cgorl.tracking import Tracker
 
@@ -189,17 +222,25 @@ class _Worker:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             if isinstance(progress, Progress):
                 text, share = pace(progress, budget)
-                self.stage(stage, text, share, point=[progress.seconds, progress.best_ms])
+                counts = {"expansions": progress.expansions, "evaluations": progress.evaluations}
+                self.stage(stage, text, share, point=[progress.seconds, progress.best_ms], counts=counts)
             else:
                 self.stage(stage, "", progress)
 
-        done = jobs.optimize(cfg, graph, tell, tracker)
+        return jobs.optimize(cfg, graph, tell, tracker, picture=picture)
+
+    def ended(self, done: Outcome) -> dict[str, Any]:
+        """What is to be told of an optimization."""
+        from cgorl.report.ledger import summary
+        from cgorl.report.screen import lines
+
         ops = sorted(done.before_ms.keys() | done.after_ms.keys(), key=lambda o: -max(done.before_ms.get(o, 0), done.after_ms.get(o, 0)))
         operators = [[o, done.before_ms.get(o, 0.0), done.after_ms.get(o, 0.0)] for o in ops]
         files = [[str(p), p.stat().st_size] for p in done.files]
-        self.say("end", summary=summary(done), lines=lines(done), operators=operators, files=files, rewrites=len(done.trace))
+        return {"summary": summary(done), "lines": lines(done), "operators": operators, "files": files, "rewrites": len(done.trace)}
 
-    def _train(self, values: Mapping[str, Any]) -> None:
+    def train(self, values: Mapping[str, Any]) -> None:
+        """Trains an agent, and says what came of it."""
         from cgorl import config
 
         cfg = config.load_config("train", values=values)
@@ -211,20 +252,36 @@ class _Worker:
         done = training.train(cfg, lambda u: self.stage("train", f"step {u.steps:,} of {u.total:,}", u.steps / u.total), tracker)
         self.say("end", rows=list(done.rows), stopped=done.stopped, steps=done.steps, seconds=done.seconds)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the run, once there is one."""
+        return self._folder
+
     def _begin(self, tracker: Any) -> Any:
         self._folder = tracker.folder.resolve()
         self.say("folder", folder=str(self._folder))
         return tracker
 
 
-def main() -> None:
-    """What the process runs; nothing but messages goes to its output, whatever prints."""
+Kind = Callable[[Worker, Mapping[str, Any]], None]
+"""A kind of job: does what the values say, and tells its worker."""
+
+_KINDS: Mapping[str, Kind] = {
+    "optimize": lambda worker, values: worker.say("end", **worker.ended(worker.optimize(values))),
+    "train": Worker.train,
+}
+
+
+def main(more: Mapping[str, Kind] = MappingProxyType({})) -> None:
+    """What the process runs; nothing but messages goes to its output, whatever prints. `more` are other kinds of jobs."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a kernel of Jupyter's hands on that it is ignored
     what = json.loads(sys.stdin.readline())
-    worker = _Worker(out)
+    if what["limits"] is not None:
+        confine(Limits(*what["limits"]))
+    worker = Worker(out)
     threading.Thread(target=worker.listen, daemon=True).start()
-    worker.run(what)
+    worker.run({**_KINDS, **more}[what["kind"]], what["values"])
     out.close()
     os._exit(0)  # the listener waits for a line that need not come

@@ -101,12 +101,17 @@ def _check_output(output: str | None) -> None:
 
 
 def optimize(
-    cfg: Any, graph: Graph | None = None, tell: Stage | None = None, tracker: Tracker | None = None, rules: RuleSet | None = None
+    cfg: Any,
+    graph: Graph | None = None,
+    tell: Stage | None = None,
+    tracker: Tracker | None = None,
+    rules: RuleSet | None = None,
+    picture: bool = True,
 ) -> Outcome:
     """The outcome of the job that `cfg` (conf/optimize.yaml) describes; `graph` stands in for `model`, `rules` for those it names.
 
     Saves to `output` if that is given. The search named by `versus` is run too, and what it comes to is told in `search`. With
-    a tracker, metrics, a picture of them, trace, ledger and summary go to its folder; the trace also where the model cannot
+    a tracker, metrics, a `picture` of them, trace, ledger and summary go to its folder; the trace also where the model cannot
     be written, and the model also where metrics cannot.
     """
     options: Mapping[str, Any] = config.plain(cfg)
@@ -163,7 +168,8 @@ def optimize(
             tracker.write("ledger.json", {"rewrites": ledger(done)})
     if tracker is not None:
         tracker.write("summary.json", {**summary(done), "files": [str(p) for p in done.files]})
-        _draw(tracker.folder, Path(str(options["model"])).stem, _name(options), str(done.search["stopped"]))
+        if picture:
+            _draw(tracker.folder, Path(str(options["model"])).stem, _name(options), str(done.search["stopped"]))
     return done
 
 

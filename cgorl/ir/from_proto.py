@@ -10,6 +10,7 @@ import onnx
 from immutables import Map
 
 from cgorl.ir import infer, types_of
+from cgorl.ir.calls import check_calls
 from cgorl.ir.graph import Frame, Graph, GraphError, link, topological
 from cgorl.ir.node import Node, TensorType, Value, constant, graph_input, sparse_constant
 from cgorl.ir.ops import captured, foldable, parse_attributes
@@ -19,11 +20,13 @@ from cgorl.ir.tensor import Tensor
 def from_proto(model: onnx.ModelProto, base: Path | None = None) -> Graph:
     """The graph of `model`, which it takes over: the caller must not use `model` afterwards.
 
-    `base` is the folder of external data. Raises GraphError for a value that nothing defines or two things define.
+    `base` is the folder of external data. Raises GraphError for a value that nothing defines or two things define, and for functions
+    that call themselves or come to too much.
     """
     g = model.graph
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
     _check_names(g)
+    check_calls(model)
     types = types_of.types_of(model, base)
     nodes: dict[int, Node] = {}
     scope: dict[str, Value] = {}

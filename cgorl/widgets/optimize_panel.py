@@ -16,10 +16,11 @@ from cgorl import config, zoo
 from cgorl.background import Background
 from cgorl.ir.graph import Graph
 from cgorl.pipeline import load_model
+from cgorl.report.brief import brief
 from cgorl.report.metrics.chart import Chart, Line, packed, svg, thinned
 from cgorl.widgets.assets import module
 from cgorl.widgets.inbox import LARGEST, PIECE, Inbox, piece
-from cgorl.widgets.panel_result import result, sizes
+from cgorl.widgets.sizes import sizes
 from cgorl.widgets.trace_view import TraceView
 from cgorl.widgets.widget import Widget, figure
 
@@ -183,7 +184,7 @@ class OptimizePanel(Widget):
             self._points.insert(0, (0.0, summary["cost_ms"]["initial"]))
             self._note(max(summary["seconds"]["search"], self._points[-1][0]), summary["search"]["found_ms"])
             with self.hold_trait_notifications():
-                self.result = result(message, self._job.folder)
+                self.result = brief(message, self._job.folder)
                 self.state = {"at": "done", "text": ""}
             self.renew()
         elif kind == "error":

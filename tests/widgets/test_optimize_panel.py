@@ -18,7 +18,7 @@ from cgorl.search.agent import GENERAL
 from cgorl.widgets import OptimizePanel
 from cgorl.widgets.inbox import LARGEST, PIECE, Inbox
 from cgorl.widgets.optimize_panel import PanelError
-from cgorl.widgets.panel_result import sizes
+from cgorl.widgets.sizes import sizes
 from tests.unpacked import unpacked
 from tests.widgets.lab import lab, notebook, opened, run_all, shut_down, watch
 from tests.widgets.page import browser

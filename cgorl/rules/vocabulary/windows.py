@@ -86,6 +86,8 @@ def divides(at: Context, number: int, factor: int) -> None:
 def block_diagonal(at: Context, weight: Any, group: int, factor: int) -> None:
     """A constant weight [O, C/group, ...] mixes nothing between the parts of each group cut into `factor`."""
     o, c, *_ = at.shape(weight)
+    if group < 1:
+        raise NoMatch(f"{group} groups are none")
     per = o // group
     if c % factor or per % factor or c < factor or o == 0:
         raise NoMatch(f"{group} groups of {c} channels cannot be cut by {factor}")

@@ -1,8 +1,7 @@
-"""What a panel shows of a job that has ended, and how it reads sizes."""
+"""Brief: a job that has ended, in short: what a panel and a page show of it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from cgorl.report.screen import decimals
 
 
-def result(end: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def brief(end: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The end of a job (see cgorl.background) as data to show: a headline, rows before and after, lines, files with their bytes."""
     summary = end["summary"]
     cost, nodes, weights, gate = summary["cost_ms"], summary["nodes"], summary["weight_bytes"], summary["gate"]
@@ -52,18 +51,3 @@ def _row(name: str, before: float, after: float, digits: int) -> list[str]:
 
 def _percent(before: float, after: float) -> str:
     return f"{100 * (after / before - 1):+.1f} %" if before else "new"
-
-
-def sizes(text: str) -> tuple[dict[str, int], int | None]:
-    """Sizes of dims by name, and that of all others: "batch=8, seq=128, 1". Raises ValueError for what cannot be read."""
-    dims: dict[str, int] = {}
-    unbound = None
-    for word in filter(None, re.split(r"[,;\s]+", text.strip())):
-        name, equals, value = word.rpartition("=")
-        if not value.isdigit() or int(value) < 1 or (equals and not name):
-            raise ValueError(f"sizes should read like 'batch=8, seq=128', or '1' for all: '{word}' does not")
-        if equals:
-            dims[name] = int(value)
-        else:
-            unbound = int(value)
-    return dims, unbound

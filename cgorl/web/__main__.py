@@ -1,0 +1,10 @@
+"""`python -m cgorl.web serve`: the service's commands, and Django's own."""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cgorl.web.settings")
+    execute_from_command_line([f"{sys.executable} -m cgorl.web", *sys.argv[1:]])

@@ -1,0 +1,1 @@
+"""The tables, change by change."""
