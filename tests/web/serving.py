@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-import secrets
 import signal
 import socket
 import subprocess
@@ -45,7 +45,7 @@ def serving(folder: Path, workers: int = 1, **variables: str) -> Iterator[Servic
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CGORL_", "DATABASE_URL", "DJANGO_"))}
-    env |= {"CGORL_DATA": str(folder), "PYTHONPATH": str(ROOT), "DATABASE_URL": _database(), **variables}
+    env |= {"CGORL_DATA": str(folder), "PYTHONPATH": str(ROOT), "DATABASE_URL": _database(folder), **variables}
     log = folder / "log.txt"
     with log.open("wb") as out:
         command = [sys.executable, "-m", "cgorl.web", "serve", f"--port={port}", f"--workers={workers}"]
@@ -66,15 +66,15 @@ def serving(folder: Path, workers: int = 1, **variables: str) -> Iterator[Servic
             raise
 
 
-def _database() -> str:
-    """The address of an empty database: on the PostgreSQL of the test run, where it has one, else that of SQLite in the folder."""
+def _database(folder: Path) -> str:
+    """The address of the database of a folder: on the PostgreSQL of the test run if it has one, else empty, which is SQLite."""
     url = os.environ.get("CGORL_TEST_DATABASE_URL", "")
     if not url:
         return ""
     import psycopg  # installed with the service, but needed here alone
 
-    name = f"service_{secrets.token_hex(6)}"
-    with psycopg.connect(url, autocommit=True) as connection:
+    name = f"service_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+    with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.DuplicateDatabase):
         connection.execute(f"CREATE DATABASE {name}")
     return f"{url.rpartition('/')[0]}/{name}"
 
