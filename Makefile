@@ -45,8 +45,9 @@ lab: $(LAB) ## open JupyterLab, on the notebook that says what there is
 serve: $(WEB) ## run the service, at http://127.0.0.1:8000 (files in runs/service; ARGS='--port=9000 --workers=2')
 	@$(BIN)/python -m cgorl.web serve $(ARGS)
 
-screenshots: $(DEV) ## take pictures of the widgets, light and dark (written to runs/screenshots; needs chromium)
+screenshots: $(DEV) ## take pictures of the widgets and of the service, light and dark (written to runs/screenshots; needs chromium)
 	$(BIN)/python -m tests.widgets.screenshots runs/screenshots
+	$(BIN)/python -m tests.web.screenshots runs/screenshots/service
 
 clean: ## remove .venv and all caches (runs/ stays)
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -222,7 +222,8 @@ class Worker:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             if isinstance(progress, Progress):
                 text, share = pace(progress, budget)
-                self.stage(stage, text, share, point=[progress.seconds, progress.best_ms])
+                counts = {"expansions": progress.expansions, "evaluations": progress.evaluations}
+                self.stage(stage, text, share, point=[progress.seconds, progress.best_ms], counts=counts)
             else:
                 self.stage(stage, "", progress)
 

@@ -64,7 +64,8 @@ function render({ model, el }) {
   bar.append(button("−", "zoom out (-)", () => canvas.zoom(0.8)), button("+", "zoom in (+)", () => canvas.zoom(1.25)));
   bar.append(button("fit", "show all (0)", () => canvas.fit()));
   if (model.get("blocks")) bar.append(tick(`fold ${model.get("blocks")} repeated blocks`, "folded"));
-  bar.append(tick("show constants", "constants"), facts);
+  if (model.get("constants") !== undefined) bar.append(tick("show constants", "constants"));
+  bar.append(facts);
 
   words.addEventListener("input", () => {
     const n = canvas.search(words.value);

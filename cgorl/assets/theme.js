@@ -35,6 +35,7 @@ export function followTheme(el, tell) {
 
 // Hides the picture that stands in the page for a widget where there is no live view; returns what shows it again.
 export function hideStandIn(model) {
+  if (!model.get("stand_in")) return () => {}; // there is none
   const style = document.createElement("style");
   const picture = `[data-cgorl="${model.get("stand_in")}"]`;
   style.textContent = `${picture}, .jp-OutputArea-child:has(> .jp-OutputArea-output ${picture}) { display: none !important; }`;

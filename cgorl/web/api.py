@@ -104,7 +104,7 @@ def get_jobs(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 @api.get("/jobs/{name}", response={200: JobOut, 404: Why}, summary="A job")
-def getown_job(request: HttpRequest, name: str) -> dict[str, Any]:
+def get_job(request: HttpRequest, name: str) -> dict[str, Any]:
     """How it stands, and once it is done its result and files."""
     return shown(own_job(request, name))
 
@@ -116,7 +116,7 @@ def get_events(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @api.post("/jobs/{name}/cancel", response={200: JobOut, 404: Why}, summary="End a job; of one that runs the best so far is kept")
-def cancelown_job(request: HttpRequest, name: str) -> dict[str, Any]:
+def cancel_job(request: HttpRequest, name: str) -> dict[str, Any]:
     """Returns the job as it stands; a running one takes a moment to end."""
     job = own_job(request, name)
     queues.cancel(job)
@@ -124,7 +124,7 @@ def cancelown_job(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 @api.delete("/jobs/{name}", response={204: None, 404: Why}, summary="Remove a job and its files")
-def deleteown_job(request: HttpRequest, name: str) -> Status:
+def delete_job(request: HttpRequest, name: str) -> Status:
     """Ends it at once where it runs."""
     start.delete(own_job(request, name))
     return Status(204, None)

@@ -39,7 +39,7 @@ def ledger(job: Job) -> list[dict[str, Any]]:
 
 def picture(job: Job, name: str) -> HttpResponse:
     """A picture of the result (see cgorl.web.drawn): bytes for assets/packed.js. Raises Http404."""
-    if not re.fullmatch(r"before|after|film|\d{1,6}-(before|after)", name):
+    if not re.fullmatch(r"(before|after)(-folded)?|film|\d{1,6}-(before|after)", name):
         raise Http404
     return _sent(folders.of_job(job) / "drawn" / name, "application/octet-stream", None)
 

@@ -56,14 +56,31 @@ def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
 
     folder, root = worker.folder, Path(str(values["runs"])).parent.resolve()
     assert folder is not None
-    draw(done, root)
+    draw(done, _prices(values), root)
     end, rows = worker.ended(done), ledger(done)
     told = brief(end, folder)
     written = page(Path(str(values["model"])).stem, told, rows, {k: values[k] for k in _CHOSEN if k in values})
     (folder / "report.html").write_text(written, encoding="utf-8", errors="replace")
     files = [[p.name, p.stat().st_size] for p in sorted(folder.iterdir(), key=lambda p: _ORDER.get(p.suffix, 9)) if p.suffix in _ORDER]
-    told |= {"folder": str(folder.relative_to(root)), "files": files}
+    told |= {"folder": str(folder.relative_to(root)), "files": files, "counts": _counts(done)}
     worker.say("end", **told, summary=end["summary"], steps=len(done.trace), drawn=True)
+
+
+def _prices(values: Mapping[str, Any]) -> Any:
+    """The job's cost model, which measures no more than it has."""
+    from cgorl import config, jobs
+
+    more = {"cost.seconds": 0} if values.get("cost") == "measured" else {}
+    return jobs.cost(config.load_config("optimize", values={**values, **more}))
+
+
+def _counts(done: Any) -> list[list[Any]]:
+    """Operators with their nodes and estimated ms, of the original and of the result."""
+    was, now = (
+        Counter(n.label for n in g.nodes.values() if not n.is_source and n.op != "SparseConstant") for g in (done.original, done.graph)
+    )
+    names = sorted(was | now, key=lambda o: (-max(was[o], now[o]), o))
+    return [[o, was[o], now[o], done.before_ms.get(o), done.after_ms.get(o)] for o in names[:_MOST]]
 
 
 def _value(graph: Any, node: int, port: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class Heard:
         self._lock = threading.Lock()
         self._stage: dict[str, Any] = {"stage": "start", "text": "", "share": None}
         self._points: list[tuple[float, float]] = []
+        self._counts: dict[str, int] = {}
         self._heard = time.monotonic()
 
     @property
@@ -38,13 +39,14 @@ class Heard:
             return
         with self._lock:
             self._stage = {k: message.get(k) for k in ("stage", "text", "share")}
+            self._counts = message.get("counts", self._counts)
             if "point" in message:
                 self._note(*message["point"])
 
     def progress(self) -> dict[str, Any]:
-        """Stage, its text, the share done (None: not known), and points of the curve: seconds and the best cost in ms."""
+        """Stage, its text, the share done (None: not known), counts, and points of the curve: seconds and the best cost in ms."""
         with self._lock:
-            return {**self._stage, "points": list(self._points)}
+            return {**self._stage, **self._counts, "points": list(self._points)}
 
     @property
     def points(self) -> list[tuple[float, float]]:

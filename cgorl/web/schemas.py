@@ -70,6 +70,8 @@ class JobOut(Schema):
     stage: str
     text: str
     share: float | None
+    expansions: int = Field(description="graphs that the search has looked at")
+    evaluations: int = Field(description="rewrites that it has priced")
     points: list[tuple[float, float]] = Field(description="seconds and the best cost in ms")
     reason: str
     url: str

@@ -29,7 +29,8 @@ def watched(job: Job) -> dict[str, Any]:
     """What changes while a job waits and runs.
 
     `state` (see models.State), `position` in the queue (1: next; 0: not waiting), `stage` in words, `text` and `share` of it (0 to
-    1; None: not known), `points` of the curve (seconds, best cost in ms), `stopping`, `ended`, and `reason` where there is one.
+    1; None: not known), `points` of the curve (seconds, best cost in ms), `expansions` and `evaluations` of the search, `stopping`,
+    `ended`, and `reason` where there is one.
     """
     progress = job.progress or {}
     result = job.result or {}
@@ -42,6 +43,8 @@ def watched(job: Job) -> dict[str, Any]:
         "stage": STAGES.get(progress.get("stage", ""), progress.get("stage", "")) if job.state == State.RUNNING else "",
         "text": progress.get("text", ""),
         "share": progress.get("share"),
+        "expansions": progress.get("expansions", 0),
+        "evaluations": progress.get("evaluations", 0),
         "points": result.get("points") or progress.get("points", []),
         "reason": job.reason,
     }

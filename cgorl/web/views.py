@@ -13,15 +13,21 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from cgorl.web import choices, download, queue, start
+from cgorl.web import download, form, queue, start, zoo
+from cgorl.web.account import account
+from cgorl.web.compared import compared
+from cgorl.web.labels import chosen
 from cgorl.web.models import Job, Kind, Source
 from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
 from cgorl.web.refusals import RefusalError
 from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
+from cgorl.web.steps import steps
+from cgorl.web.verdict import verdict
 
 View = Callable[..., HttpResponse]
+_LISTED = 200
 
 
 def _page(view: View) -> View:
@@ -45,48 +51,66 @@ def _page(view: View) -> View:
 @_page
 @require_http_methods(["GET", "POST"])
 def home(request: HttpRequest) -> HttpResponse:
-    """Where a model is dropped, or one of the zoo picked; context: `choices` (see choices.told). POST: `model`, `data`, `zoo`."""
-    if request.method == "GET":
-        return render(request, "cgorl/home.html", {"choices": choices.told()})
-    made = start.bring(owner(request, begin=True), request.FILES.get("model"), request.FILES.getlist("data"), request.POST.get("zoo", ""))
-    start.look(made)
-    return redirect("source", made.token)
+    """Where a model is dropped, or one of the zoo picked; context: `zoo`, `jobs` (the latest), `wrong`. POST: `model`, `data`, `zoo`."""
+    wrong = None
+    if request.method == "POST":
+        try:
+            given = request.FILES.get("model"), request.FILES.getlist("data"), request.POST.get("zoo", "")
+            made = start.bring(owner(request, begin=True), *given)
+            start.look(made)
+            return redirect("source", made.token)
+        except RefusalError as e:
+            wrong = e
+    latest = [_told(j) for j in _own_jobs(request)[:3]]
+    return _answer(request, "home", {"zoo": zoo.shelf(), "jobs": latest}, wrong)
 
 
 @_page
 @require_http_methods(["GET", "POST"])
 def source(request: HttpRequest, name: str) -> HttpResponse:
-    """What a model is, and the form for a job; context: `source` (see shown.source), `choices`, `jobs` on it. POST: options."""
-    found = find(Source, request, name)
+    """What a model is, and the form for a job; context: `source` (see shown.source), `form`, `jobs` on it, `wrong`. POST: options."""
+    found, wrong = find(Source, request, name), None
     if request.method == "POST":
-        given = {k: v for k, v in request.POST.items() if k in choices.KNOWN}
-        return redirect("job", start.optimize(found, owner(request, begin=True), given).token)
-    made = [listed(j) for j in found.jobs.filter(kind=Kind.OPTIMIZE).select_related("source").order_by("-pk")]
-    return render(request, "cgorl/source.html", {"source": shown_source(found), "choices": choices.told(), "jobs": made})
+        try:
+            return redirect("job", start.optimize(found, owner(request, begin=True), form.options(request.POST)).token)
+        except RefusalError as e:
+            wrong = e
+    made = [_told(j) for j in found.jobs.filter(kind=Kind.OPTIMIZE).select_related("source").order_by("-pk")]
+    told = shown_source(found)
+    asked = form.form(told["facts"], request.POST.dict())
+    return _answer(request, "source", {"source": told, "form": asked, "jobs": made}, wrong)
 
 
 @_page
 @require_GET
 def jobs(request: HttpRequest) -> HttpResponse:
     """The user's own jobs; context: `jobs`, the newest first."""
-    found = mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
-    return render(request, "cgorl/jobs.html", {"jobs": [listed(j) for j in found[:200]]})
+    return render(request, "cgorl/jobs.html", {"jobs": [_told(j) for j in _own_jobs(request)[:_LISTED]]})
 
 
 @_page
 @require_GET
 def job(request: HttpRequest, name: str) -> HttpResponse:
-    """A job, how it goes and what came of it; context: `job` (see shown.shown)."""
-    return render(request, "cgorl/job.html", {"job": shown(own_job(request, name))})
+    """A job, how it goes and what came of it; context: `job`, `steps`, `verdict` once it has ended, `account` with a result."""
+    found = _told(own_job(request, name), shown)
+    more = {
+        "account": account(found["job"]) if found["job"]["result"] else None,
+        "steps": steps(found["job"]),
+        "chosen": chosen(found["job"]["options"]),
+    }
+    return render(request, "cgorl/job.html", {**found, **more})
 
 
 @_page
 @require_GET
 def compare(request: HttpRequest) -> HttpResponse:
-    """Two jobs beside each other, `?a=...&b=...`; context: `a`, `b`, and `jobs` to choose from."""
-    pair = {k: shown(own_job(request, request.GET[k])) if request.GET.get(k) else None for k in ("a", "b")}
-    found = mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
-    return render(request, "cgorl/compare.html", {**pair, "jobs": [listed(j) for j in found[:200]]})
+    """Two jobs beside each other, `?job=...&job=...`; context: `pair` (see compared.compared), `jobs` to choose from."""
+    names = [n for n in request.GET.getlist("job") if n]
+    two = [listed(own_job(request, n)) for n in names[:2]] if len(names) > 1 else []
+    all_ = [_told(j) for j in _own_jobs(request)[:_LISTED]]
+    return render(
+        request, "cgorl/compare.html", {"pair": compared(*two) if two else None, "jobs": all_, "names": names, "many": len(names) > 2}
+    )
 
 
 @_page
@@ -98,10 +122,13 @@ def cancel(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @_page
-@require_POST
+@require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Removes a job and its files."""
-    start.delete(own_job(request, name))
+    """GET asks whether it is meant; context: `job`. POST removes the job and its files."""
+    found = own_job(request, name)
+    if request.method == "GET":
+        return render(request, "cgorl/delete.html", _told(found))
+    start.delete(found)
     return redirect("jobs")
 
 
@@ -131,6 +158,24 @@ def login(request: HttpRequest) -> HttpResponse:
 def logout(request: HttpRequest) -> HttpResponse:
     """Where there are accounts."""
     response: HttpResponse = auth.LogoutView.as_view()(request)
+    return response
+
+
+def _own_jobs(request: HttpRequest) -> Any:
+    return mine(Job.objects.filter(kind=Kind.OPTIMIZE), request).select_related("source").order_by("-pk")
+
+
+def _told(job: Job, how: Callable[[Job], dict[str, Any]] = listed) -> dict[str, Any]:
+    """A job and how it ended, as templates get it."""
+    found = how(job)
+    return {"job": found, "verdict": verdict(found)}
+
+
+def _answer(request: HttpRequest, page: str, context: dict[str, Any], wrong: RefusalError | None) -> HttpResponse:
+    """A page with a form, which says what was wrong with what it sent."""
+    response = render(request, f"cgorl/{page}.html", {**context, "wrong": str(wrong or "")}, status=wrong.status if wrong else 200)
+    if wrong is not None and wrong.after:
+        response["Retry-After"] = str(wrong.after)
     return response
 
 

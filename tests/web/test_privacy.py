@@ -10,6 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from cgorl.web.models import Job, State
+from tests.web.results import result
 from tests.web.test_api import JOBS, post, upload
 
 
@@ -18,7 +19,7 @@ def finished(found: dict[str, Any]) -> Job:
     from cgorl.web import folders
 
     job = Job.objects.get(token=found["id"])
-    job.state, job.attempt, job.result = State.DONE, 1, {"folder": "run", "files": [["out.onnx", 3], ["summary.json", 2]]}
+    job.state, job.attempt, job.result = State.DONE, 1, {**result(seconds=5), "files": [["out.onnx", 3], ["summary.json", 2]]}
     job.save()
     (folders.of_job(job) / "run").mkdir(parents=True)
     (folders.of_job(job) / "run" / "out.onnx").write_bytes(b"abc")

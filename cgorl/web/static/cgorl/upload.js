@@ -1,0 +1,120 @@
+// Upload: files dropped or chosen, the model told from its weights, sent with progress, and ended if one likes.
+import { megabytes } from "../assets/pieces.js";
+import { say } from "./page.js";
+
+const form = document.getElementById("upload");
+const $ = (selector) => form.querySelector(selector);
+const [picker, list, wrong, actions, moving] = ["#files", ".files", ".live .wrong", ".actions", ".moving"].map($);
+const [send, stop, bar, told] = [".send", ".stop", "progress", ".told"].map($);
+const most = Number(form.dataset.most) * 2 ** 20;
+let files = [];
+let request = null;
+
+$(".plain").remove(); // what it asks for is asked for by the rest
+$(".live").hidden = false;
+
+const isModel = (file) => /\.onnx$/i.test(file.name);
+const model = () => files.find(isModel) || files.find((f) => !/\.(data|bin|weights?)$/i.test(f.name)) || files[0];
+
+function complain(sentence) {
+  wrong.textContent = sentence;
+  wrong.hidden = !sentence;
+}
+
+function problem() {
+  const size = files.reduce((sum, f) => sum + f.size, 0);
+  if (size > most) return `These are ${megabytes(size)}: an upload may have ${megabytes(most)}.`;
+  if (files.filter(isModel).length > 1) return "There is more than one ONNX file: take one at a time, with the files of its weights.";
+  return "";
+}
+
+function show() {
+  list.replaceChildren(
+    ...files.map((file) => {
+      const item = document.createElement("li");
+      const name = document.createElement("b");
+      name.textContent = file.name;
+      const away = document.createElement("button");
+      Object.assign(away, { type: "button", textContent: "Remove", ariaLabel: `Remove ${file.name}`, disabled: Boolean(request) });
+      away.addEventListener("click", () => {
+        take(files.filter((f) => f !== file));
+        (list.querySelector("button") || picker).focus();
+      });
+      item.append(name, ` ${megabytes(file.size)}${files.length > 1 ? (file === model() ? ", the model" : ", weights") : ""}`, away);
+      return item;
+    })
+  );
+  actions.hidden = !files.length;
+  send.disabled = Boolean(problem()) || Boolean(request);
+  stop.hidden = !request;
+  moving.hidden = !request;
+}
+
+function take(now) {
+  if (request) return;
+  files = now;
+  show();
+  complain(problem());
+  if (files.length && !problem()) send.focus();
+}
+
+// Later files of a name stand for earlier ones.
+const add = (more) => take([...new Map([...files, ...more].map((f) => [f.name, f])).values()]);
+
+function progress(done, all, began) {
+  const seconds = (performance.now() - began) / 1000;
+  bar.value = done / all;
+  const left = Math.ceil(((all - done) * seconds) / Math.max(1, done));
+  told.textContent = done < all ? `${megabytes(done)} of ${megabytes(all)}${seconds > 1 ? `, ${left} s left` : ""}` : "Sent: a moment …";
+}
+
+function upload() {
+  const body = new FormData();
+  body.append("model", model());
+  for (const file of files) if (file !== model()) body.append("data", file);
+  request = new XMLHttpRequest();
+  request.open("POST", form.dataset.send);
+  request.setRequestHeader("X-CSRFToken", form.elements.csrfmiddlewaretoken.value);
+  request.responseType = "json";
+  const began = performance.now();
+  request.upload.addEventListener("progress", (e) => progress(e.loaded, e.total, began));
+  const end = (sentence) => {
+    request = null;
+    show();
+    complain(sentence);
+    send.focus();
+  };
+  request.addEventListener("load", () => {
+    const answer = request.response;
+    if (request.status === 201) location.assign(answer.url);
+    else end(answer?.detail ? answer.detail[0].toUpperCase() + answer.detail.slice(1) : `The service answered with ${request.status}.`);
+  });
+  request.addEventListener("error", () => end("The connection broke off: is the service still there, and the file not too large?"));
+  request.addEventListener("abort", () => end(""));
+  request.send(body);
+  progress(0, files.reduce((sum, f) => sum + f.size, 0), began);
+  complain("");
+  say("Uploading.");
+  show();
+  stop.focus();
+}
+
+picker.addEventListener("change", () => {
+  add([...picker.files]);
+  picker.value = "";
+});
+send.addEventListener("click", upload);
+stop.addEventListener("click", () => request?.abort());
+form.addEventListener("submit", (e) => e.preventDefault());
+for (const event of ["dragenter", "dragover"])
+  document.addEventListener(event, (e) => {
+    if (!e.dataTransfer?.types.includes("Files")) return;
+    e.preventDefault();
+    form.classList.add("over");
+  });
+document.addEventListener("dragleave", (e) => !e.relatedTarget && form.classList.remove("over"));
+document.addEventListener("drop", (e) => {
+  e.preventDefault();
+  form.classList.remove("over");
+  add([...e.dataTransfer.files]);
+});
