@@ -105,7 +105,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(capsys: pytest.Captur
 
 def test_several_graphs_in_one_training(capsys: pytest.CaptureFixture[str]) -> None:
     other = Path("other.onnx")
-    save(small("squeezenet1_1"), other)
+    save(small("inception_v3"), other)
     code, out, err = run(capsys, *REPVGG, f"models=[{other}]", "ppo.total_timesteps=16", "runs=both")
     assert code == 0, err
     assert out.count("% ") >= 2
