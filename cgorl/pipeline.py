@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -231,4 +231,9 @@ def _check_dims(model: Graph, dims: Mapping[str, int]) -> None:
     known.update((d, None) for n in model.nodes.values() for t in n.types if t and t.shape for d in t.shape if isinstance(d, str))
     for name in dims:
         if name not in known:
-            raise DimsError(f"the model has no dim '{name}' to give a size to" + (f"; it has {', '.join(known)}" if known else ""))
+            raise DimsError(f"the model has no dim '{name}' to give a size to" + (f"; it has {_some(list(known))}" if known else ""))
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    """The first of them, which are those of the inputs, and how many more there are: an export may have hundreds."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -294,6 +294,7 @@ def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
     [
         (None, "rules.own: '.*mine.rules' cannot be read: No such file or directory"),
         (b"\xff\xfe\x00", "rules.own: '.*mine.rules' cannot be read: it is not text"),
+        (b"# none yet\n", "rules.own: there is no rule in '.*mine.rules'"),
         (b"rule mine: swap\n    Add(x, y)\n => z\n", "mine.rules: rule 'mine': 'z' is used but not bound by the source"),
         (b"rule relu-relu: swap\n    Relu(x)\n => Relu(x)\n", "mine.rules: there is a rule 'relu-relu' already: give yours another name"),
     ],

@@ -218,6 +218,9 @@ def test_a_dim_that_the_model_does_not_have_is_an_error() -> None:
         job(g, dims={"bach": 2})
     with pytest.raises(DimsError, match="no dim 'n'"):
         job(small("repvgg_a0"), dims={"n": 2})
+    names = ",".join(f"d{k}" for k in range(30))
+    with pytest.raises(DimsError, match=r"it has d0, d1, .*, d11 and 18 more$"):
+        job(graph(f"agraph (float[{names}] x) => (float[{names}] y) {{ y = Relu(x) }}"), dims={"n": 2})
 
 
 # ---------------------------------------------------------------- loading and telling

@@ -55,6 +55,8 @@ def _own(file: Any, taken: Set[str]) -> tuple[Rule, ...]:
         raise ConfigError(f"rules.own: '{file}' cannot be read: {getattr(e, 'strerror', None) or 'it is not text'}") from None
     except RuleError as e:
         raise ConfigError(str(e)) from None
+    if not found:
+        raise ConfigError(f"rules.own: there is no rule in '{file}'")
     if twice := [r.name for r in found if r.name in taken]:
         raise ConfigError(f"{file}: there is a rule '{twice[0]}' already: give yours another name")
     return found

@@ -53,7 +53,10 @@ def _short(of: Experiment, grid: Grid | None) -> list[str]:
     lost = int(state.str.startswith(("silent", "no metrics", "not ended")).sum())
     told += [f"{going} still running"] * bool(going) + [f"{lost} killed or stuck"] * bool(lost)
     still = going + lost + int((state == "interrupted").sum())
-    lines = [f"{len(of.jobs)} jobs" + (f", of which {', '.join(told)}." if told else ", all of which ended.")]
+    if (count := len(of.jobs)) == 1 and not told:
+        lines = ["1 job, which ended."]
+    else:
+        lines = [f"{count} job{'s' * (count != 1)}" + (f", of which {', '.join(told)}." if told else ", all of which ended.")]
     if still:
         lines.append("Those that were cut off, or go on, count with what they have come to so far.")
     for problem, row in zip(grid.problems, grid.cells, strict=True) if grid is not None else ():

@@ -74,6 +74,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return compose(read(two_by_three(tmp_path_factory.mktemp("page") / "a_sweep")))
 
 
+def test_one_job_is_one_job(tmp_path: Path) -> None:
+    training(tmp_path / "a_run")
+    assert "1 job, which ended." in page(compose(read(tmp_path / "a_run")))
+
+
 def test_a_page_says_what_was_run_and_what_came_of_it(report: Report) -> None:
     text = page(report)
     for part in (
