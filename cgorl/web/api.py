@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from ninja import File, Form, NinjaAPI, Status
 from ninja.errors import ValidationError
 from ninja.files import UploadedFile
@@ -25,6 +27,7 @@ log = logging.getLogger(__name__)
 
 api = NinjaAPI(title="cgorl", version="1", description=__doc__, auth=access, docs_url="/docs", urls_namespace="api-1")
 _NONE: list[UploadedFile] = []
+_NO_OPTIONS = ("zoo", "source", "csrfmiddlewaretoken")
 _REFUSED = {400: Why, 413: Why, 429: Why}
 
 
@@ -45,6 +48,15 @@ def _nowhere(request: HttpRequest, why: Http404) -> HttpResponse:
 def _unreadable(request: HttpRequest, why: ValidationError) -> HttpResponse:
     told = "; ".join(f"{'.'.join(str(p) for p in e.get('loc', ())[1:])}: {e.get('msg', '')}" for e in why.errors[:5])
     return api.create_response(request, {"detail": told or "the request cannot be read"}, status=400)
+
+
+@api.exception_handler(BadRequest)
+@api.exception_handler(MultiPartParserError)
+@api.exception_handler(SuspiciousOperation)
+def _malformed(request: HttpRequest, why: Exception) -> HttpResponse:
+    """The body's form, or more fields or longer ones than are read: its sender's fault, not the service's."""
+    status = 413 if isinstance(why, RequestDataTooBig) else 400
+    return api.create_response(request, {"detail": f"the request cannot be read: {why}"}, status=status)
 
 
 @api.exception_handler(Exception)
@@ -83,7 +95,9 @@ def post_job(
     data: File[list[UploadedFile]] = _NONE,
 ) -> Status:
     """`curl -F model=@m.onnx .../api/v1/jobs`; options as further fields."""
-    options = {k: v for k, v in given.dict().items() if k not in ("zoo", "source") and v is not None}
+    sent = dict.fromkeys(request.POST)  # unknown ones among them, which a form's schema passes over
+    sent |= {k: v for k, v in given.dict().items() if v is not None}
+    options = {k: v for k, v in sent.items() if k not in _NO_OPTIONS}
     choices.read(options)  # before anything is kept
     who = owner(request, begin=bool(request.COOKIES))  # a program that keeps no cookies needs no session
     if given.source:

@@ -130,6 +130,7 @@ SECURE_REFERRER_POLICY = "same-origin"  # links to jobs are secrets
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_HSTS_SECONDS = 3600 * 24 * 30 if HTTPS else 0
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "cgorl.web.views.foreign"
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "session"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
@@ -154,6 +155,7 @@ LOGGING = {
         "cgorl.web": {"level": "INFO"},
         "django": {"handlers": [], "level": "WARNING"},  # not Django's own handlers, which mail and print
         "django.request": {"level": "ERROR"},
+        "django.security": {"level": "CRITICAL"},  # what strangers send is theirs, and would fill the log
         "django_tasks": {"level": "WARNING"},
         "django_tasks_db": {"level": "WARNING"},
     },

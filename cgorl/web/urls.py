@@ -21,5 +21,6 @@ urlpatterns = [
     path("api/v1/", api.urls),
 ]
 
+handler400 = "cgorl.web.views.unreadable"
 handler404 = "cgorl.web.views.nowhere"
 handler500 = "cgorl.web.views.broken"

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import views as auth
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import DisallowedHost
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -76,6 +77,8 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
         except RefusalError as e:
             wrong = e
     made = [_told(j) for j in found.jobs.filter(kind=Kind.OPTIMIZE).select_related("source").order_by("-pk")]
+    if not found.jobs.filter(kind=Kind.LOOK).exists():  # it came with a job of the API
+        start.look(found)
     told = shown_source(found)
     asked = form.form(told["facts"], request.POST.dict())
     return _answer(request, "source", {"source": told, "form": asked, "jobs": made}, wrong)
@@ -193,6 +196,22 @@ def nowhere(request: HttpRequest, exception: Exception | None = None) -> HttpRes
         {"reason": "There is nothing here: the link is wrong, or what it led to has expired or was deleted."},
         status=404,
     )
+
+
+def unreadable(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A request that cannot be read, or by a name that the service does not go by: without a frame, as that asks for the name."""
+    if isinstance(exception, DisallowedHost):
+        text = "This service is not known by that name: its administrator says in CGORL_HOSTS by which it is."
+    else:
+        text = "The request cannot be read: there are too many fields or files in it, or it was damaged on the way."
+    return HttpResponse(text + "\n", status=400, content_type="text/plain; charset=utf-8")
+
+
+def foreign(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form that does not show that it comes from a page of ours."""
+    del reason
+    why = "The form did not come with this service's cookie: allow its cookies, open the page anew, and send it again."
+    return render(request, "cgorl/refused.html", {"reason": why}, status=403)
 
 
 def broken(request: HttpRequest) -> HttpResponse:

@@ -50,6 +50,8 @@ def test_external_data_comes_beside_the_model(client: Client) -> None:
         ({"model": upload(), "zoo": "resnet18"}, "give either"),
         ({"zoo": "nothing"}, "there is no model 'nothing'"),
         ({"zoo": "resnet18", "search": "magic"}, "there is no search 'magic'"),
+        ({"zoo": "resnet18", "serch": "beam"}, "there is no option 'serch'"),
+        ({"zoo": "resnet18"} | {f"f{k}": "1" for k in range(300)}, "cannot be read"),
         ({"zoo": "resnet18", "rules": "taso"}, "there is no rules 'taso'"),
         ({"zoo": "resnet18", "seconds": "1e9"}, "seconds must be a number from 0"),
         ({"zoo": "resnet18", "seconds": "nan"}, "seconds must be a number"),
@@ -63,6 +65,28 @@ def test_external_data_comes_beside_the_model(client: Client) -> None:
 def test_what_cannot_be_is_refused_with_a_sentence(client: Client, fields: dict[str, Any], word: str) -> None:
     assert word in post(client, 400, **fields)["detail"]
     assert not Job.objects.exists() and not Source.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (400, "multipart/form-data", b"no boundary"),
+        (
+            400,
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="a"; filename="' + b"n" * 3000 + b'"\r\n\r\n1\r\n--x--',
+        ),
+        (
+            413,
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n' + b"n" * (1 << 21) + b"\r\n--x--",
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", [JOBS, "/api/v1/models"])
+def test_a_body_that_cannot_be_read_is_its_senders_fault(client: Client, path: str, status: int, kind: str, body: bytes) -> None:
+    response = client.post(path, body, content_type=kind)
+    assert response.status_code == status and "the request cannot be read: " in response.json()["detail"]
 
 
 @pytest.mark.parametrize("name", [".hidden", "x" * 230, "run", "drawn"])

@@ -94,6 +94,26 @@ def test_a_model_says_what_it_is_with_likely_sizes_for_its_open_axes(client: Cli
     assert "1 items" in text and "75 %" in text
 
 
+def test_a_model_that_came_with_a_job_is_looked_at_once_its_page_is_asked_for(client: Client) -> None:
+    found = client.post("/api/v1/jobs", {"zoo": "resnet18"}).json()
+    for _ in range(2):
+        text = page(client, found["source"]["url"])
+        assert "Waiting for its turn to be read" in text and "could not be read" not in text
+    assert Job.objects.filter(kind=Kind.LOOK).count() == 1
+
+
+def test_a_form_without_the_cookie_is_told_what_to_do() -> None:
+    response = Client(enforce_csrf_checks=True).post("/", {"zoo": "resnet18"})
+    assert response.status_code == 403 and b"allow its cookies" in response.content and b"DEBUG" not in response.content
+
+
+def test_a_form_that_cannot_be_read_and_a_wrong_host_are_told(client: Client) -> None:
+    crowd = client.post("/", {f"f{k}": "1" for k in range(300)})
+    assert crowd.status_code == 400 and b"too many fields" in crowd.content
+    other = client.get("/", headers={"host": "other.example"})
+    assert other.status_code == 400 and b"CGORL_HOSTS" in other.content
+
+
 def test_what_the_form_sends_are_a_jobs_options(client: Client) -> None:
     source = looked(symbols=["batch", "seq"])
     given = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import signal
@@ -17,6 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cgorl.limits import end_with_parent
+from cgorl.web.arguments import count, port
 
 _PATIENCE = 15.0
 """Seconds that a part has to end before it is killed."""
@@ -31,29 +33,28 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """What it may be told."""
         parser.add_argument("--address", default="127.0.0.1", help="what to listen on")
-        parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--workers", type=int, default=1, help="jobs that run at once")
-        parser.add_argument("--processes", type=int, default=1, help="web processes")
+        parser.add_argument("--port", type=port, default=8000)
+        parser.add_argument("--workers", type=count, default=1, help="jobs that run at once")
+        parser.add_argument("--processes", type=count, default=1, help="web processes")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serves."""
-        address, port = options["address"], options["port"]
-        if not _free(address, port):
-            raise CommandError(f"port {port} of {address} is taken: another one with --port=...")
+        address, number = options["address"], options["port"]
+        _check(address, number)
         if _loopback(address):
             os.environ.setdefault("CGORL_HTTPS", "false")  # nothing leaves this machine
         call_command("migrate", verbosity=0, interactive=False)
         me = [sys.executable, "-m", "cgorl.web"]
-        parts = {"web": [*me, "web", f"--address={address}", f"--port={port}", f"--processes={options['processes']}"]}
+        parts = {"web": [*me, "web", f"--address={address}", f"--port={number}", f"--processes={options['processes']}"]}
         parts["look"] = [*me, "work", "--queue=look"]
         parts |= {f"worker {k + 1}": [*me, "work", "--queue=optimize"] for k in range(options["workers"])}
         told = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: told.set())
+        for end in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(end, lambda *_: told.set())
         running = {name: _begin(command) for name, command in parts.items()}
         scheme = "http" if os.environ.get("CGORL_HTTPS", "").lower() in ("false", "0", "no", "off") else "https"
         shown = f"[{address}]" if ":" in address else address
-        self.stdout.write(f"cgorl serves at http://{shown}:{port}/ (files in {settings.DATA}); Ctrl-C ends it")
+        self.stdout.write(f"cgorl serves at http://{shown}:{number}/ (files in {settings.DATA}); Ctrl-C ends it")
         if scheme == "https":
             self.stdout.write("cookies need HTTPS: put a proxy in front, or set CGORL_HTTPS=false on a network that you trust")
         try:
@@ -84,15 +85,17 @@ def _end(running: dict[str, subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def _free(address: str, port: int) -> bool:
+def _check(address: str, number: int) -> None:
+    """Raises CommandError where nothing can listen there, and says why."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            s.bind((address, port))
-        except OSError:
-            return False
-    return True
+            s.bind((address, number))
+        except OSError as e:
+            if e.errno == errno.EADDRINUSE:
+                raise CommandError(f"port {number} of {address} is taken: another one with --port=...") from None
+            raise CommandError(f"cannot listen on port {number} of {address}: {e.strerror}") from None
 
 
 def _loopback(address: str) -> bool:

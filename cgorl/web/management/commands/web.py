@@ -7,6 +7,8 @@ from typing import Any
 import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
+from cgorl.web.arguments import count, port
+
 _AT_ONCE, _LAST_WORDS = 2000, 5  # watches count too
 
 
@@ -18,8 +20,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """What it may be told."""
         parser.add_argument("--address", default="127.0.0.1", help="what to listen on")
-        parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--processes", type=int, default=1)
+        parser.add_argument("--port", type=port, default=8000)
+        parser.add_argument("--processes", type=count, default=1)
         parser.add_argument("--proxies", default="127.0.0.1", help="addresses of proxies whose X-Forwarded-For is believed")
 
     def handle(self, *args: Any, **options: Any) -> None:
