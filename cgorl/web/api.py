@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 api = NinjaAPI(title="cgorl", version="1", description=__doc__, auth=access, docs_url="/docs", urls_namespace="api-1")
 _NONE: list[UploadedFile] = []
-_NO_OPTIONS = ("zoo", "source", "csrfmiddlewaretoken")
+_NO_OPTIONS = ("zoo", "source", "model", "data", "csrfmiddlewaretoken")
 _REFUSED = {400: Why, 413: Why, 429: Why}
 
 

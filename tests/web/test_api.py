@@ -103,6 +103,11 @@ def test_two_files_of_one_name(client: Client) -> None:
     assert "two files" in post(client, 400, model=upload(), data=[upload(b"1", "a"), upload(b"2", "a")])["detail"]
 
 
+def test_a_form_with_its_file_left_empty_is_one_without(client: Client) -> None:
+    assert post(client, zoo="resnet18", source="", model="", data="")["source"]["zoo"]
+    assert "give either" in post(client, 400, model="net.onnx")["detail"]
+
+
 def test_a_model_is_looked_at_first_and_used_again(client: Client) -> None:
     found = client.post("/api/v1/models", {"zoo": "resnet18"}).json()
     assert found["state"] == "queued" and found["facts"] is None and not found["ended"]
