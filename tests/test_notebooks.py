@@ -43,7 +43,8 @@ def quickened(path: Path, runs: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_runs_twice_in_one_kernel_and_is_true_without_it(path: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs_twice_in_one_kernel_and_is_true_without_it(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # tests run side by side
     client = pytest.importorskip("nbclient", reason="jupyterlab is not installed (pip install -e '.[dev]')")
     made = quickened(path, tmp_path / "runs")
     runner = client.NotebookClient(made, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}})
