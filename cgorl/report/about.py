@@ -21,6 +21,8 @@ _FOR = {
     "report": "figures and tables",
     "slurm": "sweeps on a cluster of SLURM",
     "sweep": "trainings side by side",
+    "wandb": "reports of Weights & Biases",
+    "web": "the service",
 }
 
 

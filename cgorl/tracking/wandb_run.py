@@ -65,7 +65,7 @@ class Wandb:
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
         os.environ.setdefault("WANDB_SILENT", "true")
         for place in ("DATA", "CACHE", "CONFIG", "ARTIFACT"):
-            os.environ.setdefault(f"WANDB_{place}_DIR", str(folder / "wandb"))
+            os.environ.setdefault(f"WANDB_{place}_DIR", str(folder.resolve() / "wandb"))
         try:
             import wandb
         except ImportError:
@@ -75,7 +75,7 @@ class Wandb:
         try:
             quiet: dict[str, Any] = {"console": "off", "silent": True, "x_disable_stats": True, "x_disable_machine_info": True}
             settings = wandb.Settings(**quiet, x_save_requirements=False, reinit="finish_previous")
-            about: dict[str, Any] = {"project": self.project, "mode": self.mode, "dir": str(folder), "name": name, "group": group}
+            about: dict[str, Any] = {"project": self.project, "mode": self.mode, "dir": str(folder.resolve()), "name": name, "group": group}
             made = wandb.init(**about, config=flat(config), settings=settings)
         except Exception as e:
             raise TrackError(f"W&B cannot begin a run: {' '.join(str(e).split())[:200]}; tracking=jsonl goes without it") from None

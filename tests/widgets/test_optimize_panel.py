@@ -55,7 +55,7 @@ def test_two_panels_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert "data:image/svg+xml" in told
     assert first._points[0][1] > first._points[-1][1] == pytest.approx(float(first.result["rows"][0][2]), rel=1e-3)
     assert first.result["headline"].partition(":")[0] in repr(first) and "proof" in told and len(told) < 40_000
-    assert first.film().picture and len(first.film()._film.steps) == first.result["rewrites"]
+    assert first.film().picture and len(first.film().film().steps) == first.result["rewrites"]
 
     size = first.result["files"][0][1]
     got, at = b"", 0
