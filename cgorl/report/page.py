@@ -11,8 +11,8 @@ from cgorl.report.provenance import provenance
 _LISTED = 500
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}table{border-collapse:collapse;margin:1rem 0}"
-    "th,td{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid #ccc;overflow-wrap:anywhere}td.n,th.n{text-align:right}"
-    "pre{white-space:pre-wrap}"
+    "th,td{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid #ccc;overflow-wrap:anywhere}"
+    "td.n,th.n{text-align:right}th{white-space:nowrap}pre{white-space:pre-wrap}"
 )
 
 

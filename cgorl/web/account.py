@@ -61,11 +61,16 @@ def _measures(job: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[s
     if None not in came and abs(sum(came) - cost["initial"]) > 1e-3 * cost["initial"]:
         rows[-1]["note"] = f"before: as cleaned up; the model as it came takes {sum(came):,.{digits}f} ms"
     rows.append(_row("operators", nodes["before"], nodes["after"], "", 0))
-    rows.append(_row("weights", weights["before"] / 1e6, weights["after"] / 1e6, "MB", 2))
+    rows.append(_size("weights", weights["before"], weights["after"]))
     written = sum(f["bytes"] for f in job["files"] if not f["name"].endswith((".json", ".png", ".html")))
     if job["source"]["bytes"] and written:
-        rows.append(_row("file", job["source"]["bytes"] / 1e6, written / 1e6, "MB", 2))
+        rows.append(_size("file", job["source"]["bytes"], written))
     return rows
+
+
+def _size(name: str, before: float, after: float) -> dict[str, Any]:
+    small = max(before, after) < 1e6
+    return _row(name, before / 1e3, after / 1e3, "kB", 1) if small else _row(name, before / 1e6, after / 1e6, "MB", 2)
 
 
 def _row(name: str, before: float, after: float, unit: str, digits: int) -> dict[str, Any]:

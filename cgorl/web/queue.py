@@ -95,7 +95,8 @@ def recover() -> int:
     for job in Job.objects.filter(state=State.RUNNING, lease__lt=now):
         found += _recovered(job)
     # Entries of the queue that a worker took and died with before it began the job, and entries that are no more.
-    for job in Job.objects.filter(state=State.QUEUED, created__lt=now - _lease_time()):
+    waiting = DBTaskResult.objects.filter(status="READY").values("id")
+    for job in Job.objects.filter(state=State.QUEUED, created__lt=now - _lease_time()).exclude(task__in=waiting):
         entry = DBTaskResult.objects.filter(id=job.task).first()
         if entry is None or (entry.status != "READY" and (entry.started_at or now) < now - _lease_time()):
             with transaction.atomic():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import signal
@@ -44,7 +45,7 @@ def serving(folder: Path, workers: int = 1, **variables: str) -> Iterator[Servic
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CGORL_", "DATABASE_URL", "DJANGO_"))}
-    env |= {"CGORL_DATA": str(folder), "PYTHONPATH": str(ROOT), "DATABASE_URL": os.environ.get("CGORL_TEST_DATABASE_URL", ""), **variables}
+    env |= {"CGORL_DATA": str(folder), "PYTHONPATH": str(ROOT), "DATABASE_URL": _database(folder), **variables}
     log = folder / "log.txt"
     with log.open("wb") as out:
         command = [sys.executable, "-m", "cgorl.web", "serve", f"--port={port}", f"--workers={workers}"]
@@ -63,6 +64,19 @@ def serving(folder: Path, workers: int = 1, **variables: str) -> Iterator[Servic
         except subprocess.TimeoutExpired:
             process.kill()
             raise
+
+
+def _database(folder: Path) -> str:
+    """The address of the database of a folder: on the PostgreSQL of the test run if it has one, else empty, which is SQLite."""
+    url = os.environ.get("CGORL_TEST_DATABASE_URL", "")
+    if not url:
+        return ""
+    import psycopg  # installed with the service, but needed here alone
+
+    name = f"service_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+    with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.DuplicateDatabase):
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"{url.rpartition('/')[0]}/{name}"
 
 
 def answers(url: str) -> bool:
