@@ -12,7 +12,8 @@ from torch import nn
 from torch_geometric.nn import GATConv, GINEConv, SimpleConv
 
 from cgorl.agent.shared import Nodes, share
-from cgorl.env.nodes import OPS, PORTS, F
+from cgorl.env.node_rows import OPS, F
+from cgorl.env.nodes import PORTS
 
 KINDS = ("gcn", "gat", "gin", "none")
 

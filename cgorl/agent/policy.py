@@ -13,7 +13,8 @@ from torch import nn
 
 from cgorl.agent.batch import Batch, distinct_matches, means, places, pooled, segment_log_softmax, segment_mean, segment_sum
 from cgorl.agent.encoder import Encoded, Encoder
-from cgorl.env.observation import ROLES, Q, Y
+from cgorl.env.match_table import Y
+from cgorl.env.observation import ROLES, Q
 from cgorl.env.rule_features import S, rule_digest, rule_features
 from cgorl.rules.rule_set import RuleSet
 

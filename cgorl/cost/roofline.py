@@ -90,6 +90,7 @@ class Roofline:
         near.update(i for i in readers if nodes[i].op in ACTIVATIONS)
         near.update([u.node for i in (*near, *then.settled) for u in users[i] if u.node != OUTPUT and nodes[u.node].op in ACTIVATIONS])
         rests = near | {v.node for i in near if nodes[i].op in ACTIVATIONS for v in nodes[i].reads()}
+        rests.update([old.node for old, new in edit.rewired.items() if nodes[old.node].op in _HEADS or then.at(new.node).op in _HEADS])
         if any(then.at(old.node).types[old.port] != then.at(new.node).types[new.port] for old, new in edit.rewired.items()):
             near |= readers | {u.node for i in readers for u in users[i] if u.node != OUTPUT}  # they read another size
         if any(then.at(new.node).constant for new in edit.rewired.values()):

@@ -7,23 +7,22 @@ Q features of the whole. Nothing of it is the graph that a match would lead to.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgorl.cost.model import Price
-from cgorl.env.nodes import NodeTable, row_keys
-from cgorl.ir.graph import Graph
+from cgorl.env.match_table import BETTER, MatchTable, Y
+from cgorl.env.node_rows import mixed, row_sums
+from cgorl.env.nodes import NodeTable
 from cgorl.rules.rule import Match
-from cgorl.rules.rule_set import RuleSet
 
-Y, Q = 9, 7
+Q = 7
 LEAST_PERCENT = 0.01
 """Where nothing gains more, what is lost is held against so many percent of the first cost."""
 ROLES = 8
 """Places of a match that are told apart; the first is the root, later ones count as the last of these."""
+_BETTER_SUM = row_sums(np.zeros(1, np.int64), (np.arange(Y) == BETTER).astype(np.float32)[None])[0]
 
 
 class Standing(NamedTuple):
@@ -77,51 +76,39 @@ class Observation(NamedTuple):
         return np.flatnonzero(np.isin(self.ids_N, np.fromiter(ids, np.int64)))
 
 
-def observe(
-    graph: Graph, table: NodeTable, matches: Sequence[Match], prices: Mapping[Match, Price], rules: RuleSet, standing: Standing
-) -> Observation:
-    """What an agent sees of `graph` and those of its `matches` that are offered."""
-    edge_E3 = table.edge_E3
-    count = len(matches)
+def observe(nodes: NodeTable, matches: MatchTable, hidden: Collection[Match], standing: Standing) -> Observation:
+    """What an agent sees of a graph and those of its matches that have a price, but for the `hidden` ones."""
+    edge_E3 = nodes.edge_E3
     initial = standing.initial_ms or 1.0
-    # what does not depend on the graph is kept with the match: rule, counts of nodes and bytes
-    facts = [m.memo.get("seen") or _facts(m, rules) for m in matches]
-    gain_M = np.array([prices[m].gain for m in matches], np.float64) * (100 / initial)
     best = (standing.cost_ms - standing.best_ms) * (100 / initial)
-    y_MY = np.empty((count, Y), np.float32)
-    y_MY[:, 0] = np.sign(gain_M) * np.log1p(10 * np.abs(gain_M))
-    y_MY[:, 1] = np.clip(gain_M, -5, 5)
-    y_MY[:, 2], y_MY[:, 3], y_MY[:, 4] = gain_M > 1e-9, gain_M < -1e-9, gain_M > best + 1e-9
-    facts_M5 = np.array(facts, np.float32).reshape(-1, 5)
-    y_MY[:, 5:] = facts_M5[:, 1:]
-    sizes_M = np.array([len(m.nodes) for m in matches], np.int64)
-    place_K = table.rows(np.array(list(chain.from_iterable([m.nodes for m in matches])), np.int64))
-    owner_K = np.repeat(np.arange(count), sizes_M)
-    # each counts its nodes from 0 on
-    role_K = np.minimum(np.arange(len(place_K)) - np.repeat(np.cumsum(sizes_M) - sizes_M, sizes_M), ROLES - 1)
-    if (place_K < 0).any():  # a matched constant has no row
+    percent_M = matches.percent_M
+    better_M = percent_M > best + 1e-9
+    y_MY = matches.y_MY.copy()
+    y_MY[:, BETTER] = better_M
+    key_M = mixed(matches.sum_M + better_M * _BETTER_SUM)
+    rule_M, size_M, place_K, role_K = matches.rule_M, matches.size_M, nodes.rows(matches.ids_K), matches.role_K
+    listing = matches.prices.found.listing
+    if hidden or len(matches.prices) < len(listing.matches):
+        offered_M = np.array([m in matches.prices and m not in hidden for m in listing.matches], bool)
+        offered_K = np.repeat(offered_M, size_M)
+        rule_M, percent_M, y_MY, key_M, size_M = (column[offered_M] for column in (rule_M, percent_M, y_MY, key_M, size_M))
+        place_K, role_K = place_K[offered_K], role_K[offered_K]
+    count = len(rule_M)
+    owner_K, role_K = np.repeat(np.arange(count), size_M), np.minimum(role_K, ROLES - 1)
+    if len(place_K) and place_K.min() < 0:  # a matched constant has no row
         owner_K, role_K, place_K = (a[place_K >= 0] for a in (owner_K, role_K, place_K))
-    rule_M = facts_M5[:, 0].astype(np.int64)
-    share_M = np.clip(gain_M / max(gain_M.max(initial=0.0), LEAST_PERCENT), -1, 1)
+    share_M = np.clip(percent_M / max(percent_M.max(initial=0.0), LEAST_PERCENT), -1, 1)
     rank_M = (np.sign(share_M) * np.sqrt(np.abs(share_M))).astype(np.float32)
     return Observation(
-        *(table.ids_N, table.op_N, table.x_NF, table.key_N, table.rows(edge_E3[:, 0]), table.rows(edge_E3[:, 1]), edge_E3[:, 2]),
-        *(rule_M, y_MY, rank_M, row_keys(rule_M, y_MY), place_K, owner_K, role_K),
+        *(nodes.ids_N, nodes.op_N, nodes.x_NF, nodes.key_N, nodes.rows(edge_E3[:, 0]), nodes.rows(edge_E3[:, 1]), edge_E3[:, 2]),
+        *(rule_M, y_MY, rank_M, key_M, place_K, owner_K, role_K),
         np.array(
             [
                 *(10 * (standing.cost_ms / initial - 1), 10 * (standing.best_ms / initial - 1)),
                 *(standing.left / max(1, standing.horizon), math.log1p(standing.left) / 5),
-                *(math.log2(1 + len(table.ids_N)) / 10, math.log2(1 + count) / 10, float(standing.again)),
+                *(math.log2(1 + len(nodes.ids_N)) / 10, math.log2(1 + count) / 10, float(standing.again)),
             ],
             np.float32,
         ),
         standing.left,
     )
-
-
-def _facts(match: Match, rules: RuleSet) -> tuple[float, ...]:
-    edit = match.edit
-    new = sum(1 for n in edit.added if not n.constant)
-    growth = math.copysign(math.log2(1 + abs(match.growth)), match.growth) / 30
-    found = match.memo["seen"] = (rules.places[match.rule.name], len(edit.removed) / 8, new / 8, len(match.nodes) / 8, growth)
-    return found

@@ -1,30 +1,32 @@
-"""Priced: a graph with its matches, what each would gain, and its node table; all inherited where an edit is far away."""
+"""Priced: a graph with its matches, what each would gain, and what an agent sees of it; all inherited where an edit is far away."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-from cgorl.cost.model import CostModel, Price
+from cgorl.cost.model import CostModel
+from cgorl.env.match_table import MatchTable
 from cgorl.env.nodes import NodeTable
+from cgorl.env.prices import Prices
 from cgorl.ir.graph import Graph
-from cgorl.rules.matches import MatchSet, touched_by
+from cgorl.rules.matches import MatchSet
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 
 
 class Priced:
-    """One graph of an episode, immutable. `touched` are its nodes that the edit which led to it changed; `asked` prices were new."""
+    """One graph of an episode, immutable. `touched` are its nodes that the edit which led to it changed."""
 
-    __slots__ = ("_cost", "asked", "cost_ms", "found", "graph", "prices", "table", "touched")
+    __slots__ = ("_cost", "cost_ms", "found", "graph", "prices", "seen", "table", "touched")
 
     def __init__(self, graph: Graph, rules: RuleSet, cost: CostModel) -> None:
         """Lists and prices all matches of the first graph of an episode."""
         self.graph, self._cost, self.cost_ms = graph, cost, cost.cost_ms(graph)
         self.found = MatchSet(graph, rules)
-        self.prices: dict[Match, Price] = {m: cost.price(graph, m.edit) for m in self.found}
+        self.prices = Prices(self.found, cost.price)
         self.table = NodeTable(graph, cost, 100 / self.cost_ms if self.cost_ms else 0.0)
+        self.seen = MatchTable(self.prices, self.cost_ms)
         self.touched: frozenset[int] = frozenset()
-        self.asked = len(self.prices)
 
     def after(self, match: Match) -> Priced:
         """The graph after `match`."""
@@ -32,16 +34,10 @@ class Priced:
         made._cost, made.cost_ms = self._cost, self.cost_ms - self.prices[match].gain
         made.graph = self.graph.replace(match.edit)
         made.found = self.found.after(made.graph, match)
-        made.touched = frozenset(touched_by(self.graph, made.graph, match.edit))
-        stale = made.touched.union(match.edit.removed)
-        made.prices, made.asked = {}, 0
-        for m in made.found:
-            known = self.prices.get(m)
-            if known is None or not stale.isdisjoint(known.rests):
-                known = self._cost.price(made.graph, m.edit)
-                made.asked += 1
-            made.prices[m] = known
+        made.prices = Prices(made.found, self._cost.price, before=self.prices)
+        made.touched = frozenset(made.found.touched)
         made.table = self.table.after(made.graph, made.touched)
+        made.seen = self.seen.after(made.prices)
         return made
 
     def gain(self, match: Match) -> float:

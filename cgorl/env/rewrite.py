@@ -13,7 +13,7 @@ from cgorl.cost.model import CostModel
 from cgorl.env.observation import Observation, Standing, observe
 from cgorl.env.passed import Passed
 from cgorl.env.priced import Priced, Recall
-from cgorl.env.undo import offered
+from cgorl.env.undo import straight_back
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
@@ -181,8 +181,9 @@ class RewriteEnv(gymnasium.Env):
 
     def _look(self, last: Match | None = None, before: Priced | None = None) -> None:
         at = self.at
-        self.matches: tuple[Match, ...] = tuple(at.prices) if last is None or before is None else offered(at, last, before)
+        hidden = () if last is None or before is None else straight_back(at.prices, last, before.prices)
+        self.matches: tuple[Match, ...] = tuple([m for m in at.prices if m not in hidden]) if hidden else at.prices.matches
         self.action_space = gymnasium.spaces.Discrete(len(self.matches) + 1)
         again = self.passed.visits > 1
         standing = Standing(self._first.cost_ms, self.best_ms, at.cost_ms, self.horizon - len(self.path), self.horizon, again)
-        self.observation = observe(at.graph, at.table, self.matches, at.prices, self.starts[self.start].rules, standing)
+        self.observation = observe(at.table, at.seen, hidden, standing)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgorl.env.nodes import NUMBER, OPS
+from cgorl.env.node_rows import NUMBER, OPS
 from cgorl.rules.pattern import Apply, Each, Term, walk
 from cgorl.rules.rule import Rule
 from cgorl.rules.rule_set import RuleSet

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from cgorl.cost.model import Price
-from cgorl.ir.graph import Graph
+from cgorl.env.prices import Prices
 from cgorl.ir.node import Node, Value
 from cgorl.ir.ops import COMMUTATIVE
 from cgorl.rules.rule import Match
@@ -14,41 +14,32 @@ from cgorl.rules.rule import Match
 _LEAST_MS = 1e-9
 
 
-class Gains(Protocol):
-    """A graph and what each of its matches saves."""
-
-    graph: Graph
-    prices: dict[Match, Price]
-
-    def gain(self, match: Match) -> float:
-        """What `match` saves, in ms."""
-        ...
+def straight_back(at: Prices, last: Match, before: Prices) -> tuple[Match, ...]:
+    """The matches of `at` that lead straight back to the graph of `before`, from where `last` has led here."""
+    listing = at.found.listing
+    new = bisect_left(listing.roots, before.found.graph.next_id)  # to undo is to take away what is new, the root with it
+    return tuple([m for m in listing.matches[new:] if m in at and undoes(m, last, before, at)])
 
 
-def offered(at: Gains, last: Match, before: Gains) -> tuple[Match, ...]:
-    """The matches of `at` but the one that leads straight back to `before`, from where `last` has led to `at`."""
-    new = before.graph.next_id  # to undo is to take away what is new, the root with it
-    return tuple([m for m in at.prices if m.root < new or not undoes(m, last, before, at)])
-
-
-def undoes(match: Match, last: Match, before: Gains, at: Gains) -> bool:
+def undoes(match: Match, last: Match, before: Prices, at: Prices) -> bool:
     """Whether `match` leads from `at` back to `before`, from where `last` has led to `at`.
 
     So it is if it takes away just what was added, and puts the same operators on the same values in the places where they
     were. Expressions on weights are not compared: those that a round trip leaves are longer, and worth the same.
     """
-    if abs(at.gain(match) + before.gain(last)) > _LEAST_MS:
+    if abs(at[match].gain + before[last].gain) > _LEAST_MS:
         return False
-    base = before.graph.next_id
+    then, now = before.found.graph, at.found.graph
+    base = then.next_id
     new = {base + k for k, n in enumerate(last.edit.added) if not n.constant}
-    if new != {i for i in match.edit.removed if not at.graph.nodes[i].constant}:
+    if new != {i for i in match.edit.removed if not now.nodes[i].constant}:
         return False
-    old = {i: before.graph.nodes[i] for i in last.edit.removed if not before.graph.nodes[i].constant}
+    old = {i: then.nodes[i] for i in last.edit.removed if not then.nodes[i].constant}
     put = {-2 - k: n for k, n in enumerate(match.edit.added) if not n.constant}
     if len(put) != len(old):
         return False
-    was = _forms(old, list(last.edit.rewired), lambda i: i in before.graph.nodes and before.graph.nodes[i].constant)
-    back = _forms(put, list(match.edit.rewired.values()), lambda i: at.graph.nodes[i].constant if i >= 0 else i not in put)
+    was = _forms(old, list(last.edit.rewired), lambda i: i in then.nodes and then.nodes[i].constant)
+    back = _forms(put, list(match.edit.rewired.values()), lambda i: now.nodes[i].constant if i >= 0 else i not in put)
     return was == back
 
 

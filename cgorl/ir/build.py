@@ -7,41 +7,57 @@ from typing import Any
 
 from cgorl.ir.forms import emit
 from cgorl.ir.graph import Edit, Graph, GraphError, fresh
-from cgorl.ir.infer import UNKNOWN, InferError, infer
+from cgorl.ir.infer import UNKNOWN, InferError, decides, infer
 from cgorl.ir.node import Attrs, Node, TensorType, Value, constant
 from cgorl.ir.ops import foldable, schema
-from cgorl.ir.stacked import stacked
+from cgorl.ir.stacked import STACKS, stacked
 from cgorl.ir.tensor import Tensor
 
 
 class Builder:
-    """Adds nodes to an edit of `graph`; nothing is in the graph until `Graph.replace`."""
+    """Adds nodes to an edit of `graph`; nothing is in the graph until `Graph.replace`.
+
+    What comes of it rests on the types of the old values that are spoken of and on whether they are constant (see `face`),
+    on the contents of those in `asked`, and, if it has looked `inside`, on what some constant was made of.
+    """
 
     def __init__(self, graph: Graph) -> None:
         """Starts with nothing added."""
         self.graph = graph
         self.added: list[Node] = []
+        self.asked: dict[Value, Tensor] = {}
+        self.inside = False
 
     def type(self, value: Value) -> TensorType | None:
         """Type of an old or added value."""
-        return self.made(value).types[value.port]
+        return self._made(value).types[value.port]
 
     def is_constant(self, value: Value) -> bool:
         """Whether an old or added value rests on initializers alone."""
-        return self.made(value).constant
+        return self._made(value).constant
+
+    def _made(self, value: Value) -> Node:
+        return self.graph.nodes[value.node] if value.node >= 0 else self.added[-2 - value.node]
 
     def made(self, value: Value) -> Node:
-        """The node that gives an old or added value."""
-        return self.graph.nodes[value.node] if value.node >= 0 else self.added[-2 - value.node]
+        """The node that gives an old or added value, to be looked at only if it is one of `STACKS`."""
+        node = self._made(value)
+        if value.node >= 0 and node.op in STACKS:
+            self.inside = True
+        return node
 
     def tensor(self, value: Value) -> Tensor | None:
         """Contents of an old or added value if it is a Constant node."""
-        node = self.made(value)
-        return node.tensor if node.is_constant else None
+        node = self._made(value)
+        if not node.is_constant:
+            return None
+        if value.node >= 0:
+            self.asked[value] = node.tensor
+        return node.tensor
 
     def results(self, value: Value) -> int:
         """How many results the node of an old or added value has."""
-        return len(self.made(value).types)
+        return len(self._made(value).types)
 
     def constant(self, array: Any, dtype: int | None = None) -> Value:
         """A new constant."""
@@ -68,7 +84,9 @@ class Builder:
             operands += [None] * (place + 1 - len(operands))
             operands[place] = self.held(places[place])
         kinds = [None if v is None else self.type(v) or UNKNOWN for v in operands]
-        contents = [None if v is None else self.tensor(v) for v in operands]
+        contents = [
+            None if v is None or kind is None or not decides(op, kind) else self.tensor(v) for v, kind in zip(operands, kinds, strict=True)
+        ]
         try:
             types = infer(op, "", self.graph.opset, kept, kinds, contents, outputs)
         except InferError as e:
@@ -109,10 +127,20 @@ class Builder:
             if new.node >= 0:
                 continue
             node, was = added[-2 - new.node], self.graph.nodes[old.node]
-            label = was.names[old.port] if old.port < len(was.names) else ""
             known, kind = node.types[new.port], was.types[old.port]
             met = kind if known is None or kind is None else kind.meet(known)
-            names = tuple(label if p == new.port else n for p, n in enumerate(node.names or ("",) * len(node.types)))
             types = tuple(met if p == new.port else t for p, t in enumerate(node.types))
-            added[-2 - new.node] = Node(node.op, node.domain, node.inputs, node.attrs, types, node.constant, node.name or was.name, names)
+            name, names = named(node.name, node.names or ("",) * len(node.types), new.port, was, old.port)
+            added[-2 - new.node] = Node(node.op, node.domain, node.inputs, node.attrs, types, node.constant, name, names)
         return Edit(done.removed, tuple(added), done.rewired)
+
+
+def named(name: str, names: tuple[str, ...], port: int, was: Node, old: int) -> tuple[str, tuple[str, ...]]:
+    """The name of a node, and those of its results, where result `port` takes the place of result `old` of node `was`."""
+    label = was.names[old] if old < len(was.names) else ""
+    return name or was.name, tuple([label if p == port else n for p, n in enumerate(names)])
+
+
+def face(node: Node) -> tuple[Any, ...]:
+    """What a Builder sees of an old node without asking further."""
+    return node.types, node.constant, node.is_constant, node.constant and node.op in STACKS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,6 +74,8 @@ class Graph:
     opsets: Mapping[str, int]
     frame: Frame
     next_id: int
+    gone: tuple[int, ...] = ()
+    """The nodes that died of the edit that led here."""
     memo: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -119,7 +121,6 @@ class Graph:
     def edit(self, added: Iterable[Node], rewired: Mapping[Value, Value]) -> Edit:
         """The edit that adds nodes and moves uses; finds what dies. Raises GraphError if a type would change or a value is unknown."""
         added = tuple(added)
-        kept: set[int] = {v.node for node in added for v in node.reads()}
 
         def kind(v: Value) -> TensorType | None:
             try:
@@ -131,7 +132,12 @@ class Graph:
             before, after = kind(old), kind(new)
             if before is not None and after is not None and not before.agrees(after):
                 raise GraphError(f"edit would change the type of '{self.label(old)}' from {before} to {after}")
-            kept.add(new.node)
+        kept = {v.node for node in added for v in node.reads()}
+        kept.update([new.node for new in rewired.values()])
+        return Edit(self.dying(kept, rewired), added, dict(rewired))
+
+    def dying(self, kept: Collection[int], rewired: Iterable[Value]) -> tuple[int, ...]:
+        """The nodes that nothing rests on any more once the uses of values are moved, and nodes that read those in `kept` are added."""
         removed: dict[int, None] = {}
         lost: dict[int, int] = {}
         for old in rewired:
@@ -145,7 +151,7 @@ class Graph:
             for v in self.nodes[i].reads():
                 lost[v.node] = lost.get(v.node, 0) + 1
                 stack.append(v.node)
-        return Edit(tuple(sorted(removed)), added, dict(rewired))
+        return tuple(sorted(removed))
 
     def replace(self, edit: Edit) -> Graph:
         """The graph after `edit`, without the nodes that die of it: O(edit), whatever the size of the graph.
@@ -187,16 +193,16 @@ class Graph:
                 nodes[i] = nodes[i].with_inputs(swap, nodes[i].constant)
             touched.update(dict.fromkeys(moved))
             self._settle_constants(nodes, users, [*ids, *moved])
-            gone = self._bury(nodes, users, [old.node for old in edit.rewired])
+            gone = tuple(self._bury(nodes, users, [old.node for old in edit.rewired]))
             for i in edit.removed:
                 if i in nodes and not nodes[i].constant:
                     raise GraphError(f"edit removes node {i}, which is still read")
         except KeyError as e:
             raise GraphError(f"edit speaks of node {e.args[0]}, which is not in the graph") from None
-        made = Graph(nodes.finish(), users.finish(), self.inputs, outputs, self.opsets, self.frame, base + len(edit.added))
+        made = Graph(nodes.finish(), users.finish(), self.inputs, outputs, self.opsets, self.frame, base + len(edit.added), gone)
         hashes, pending = self.memo.get("hashes"), self.memo.get("pending")
         if hashes is not None:
-            made.memo["pending"] = (hashes, tuple(touched), tuple(gone))
+            made.memo["pending"] = (hashes, tuple(touched), gone)
         elif pending is not None:
             made.memo["pending"] = (pending[0], (*pending[1], *touched), (*pending[2], *gone))
         return made

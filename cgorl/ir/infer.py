@@ -25,6 +25,11 @@ _FLOATS_DECIDE = frozenset({"Resize", "Upsample", "Range"})
 """Operators whose results' shapes rest on floating-point contents; for all others only integers count."""
 
 
+def decides(op: str, kind: TensorType) -> bool:
+    """Whether the contents of an operand of this type may decide the types of results."""
+    return kind.dtype in _INTEGERS or op in _FLOATS_DECIDE
+
+
 class InferError(ValueError):
     """onnx says that the operator cannot take these inputs; the message is onnx's."""
 

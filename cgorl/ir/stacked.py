@@ -10,6 +10,9 @@ from cgorl.ir.node import Attrs, Value
 if TYPE_CHECKING:
     from cgorl.ir.build import Builder
 
+STACKS = frozenset({"Concat", "Slice"})
+"""Operators on constants that are seen through."""
+
 
 def stacked(builder: Builder, op: str, operands: Sequence[Value | None], attrs: Attrs) -> Value | None:
     """What a Concat or a Slice (along one axis, step 1) of constants comes to without a new node; None where it takes one.

@@ -92,3 +92,6 @@ PLAIN = frozenset(
     {"zeros", "ones", "spatial_only", "covers", "contains_window", "divides", "identity", "moves", "same_padding", "valid_padding"}
 )
 """Conditions that look at nothing but the numbers they are given."""
+
+ROUND = frozenset({"operand_is", "unactivated", "not_activation"})
+"""Conditions that look at what is round the values they are given."""

@@ -17,10 +17,19 @@ class NoMatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A graph and the builder of the edit in the making."""
+    """A graph and the builder of the edit in the making.
+
+    What is not asked of the builder must not decide anything, since rewrites are remembered by what the builder was asked
+    (`Recipes`); but conditions in `conditions.ROUND` may look at the graph.
+    """
 
     graph: Graph
     builder: Builder
+
+    @property
+    def opset(self) -> int:
+        """Version of the default domain's operator set."""
+        return self.graph.opset
 
     def type(self, value: Any) -> TensorType:
         """Type of a bound value. Raises NoMatch where it is absent or unknown."""

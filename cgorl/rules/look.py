@@ -54,17 +54,17 @@ def spoken_of(rules: Sequence[Rule]) -> Names:
 class Glances:
     """Tells how nodes look, as tuples that are quick to make: equal for nodes that `look_at` finds equal, and for those only."""
 
-    def __init__(self, names: Names) -> None:
-        """For the attributes of `names`."""
-        self._names = names
+    def __init__(self, names: Names, readers: bool) -> None:
+        """For the attributes of `names`; `readers`: it matters who reads the node."""
+        self._names, self._readers = names, readers
         self._memo = f"glance {next(_SERIAL)}"
         self._numbers: dict[tuple[str, tuple[Any, ...]], int] = {}
 
     def at(self, graph: Graph, i: int) -> tuple[str | int | bool, ...]:
-        """How node `i` looks: its number and its reader; of each operand the place, and of one that runs its number and operands."""
+        """How node `i` looks: its number and, if it matters, its reader; of each operand the place; of running ones number and operands."""
         nodes, places = graph.nodes, dict[Value, int]()
         shape = form(graph, i)
-        parts: list[str | int | bool] = [self._number(shape), _reader(graph, i)]
+        parts: list[str | int | bool] = [self._number(shape), self._readers and _reader(graph, i)]
         for v in shape.inputs:
             if v is None:
                 parts.append(-1)

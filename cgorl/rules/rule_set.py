@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgorl.ir.graph import Graph
+from cgorl.rules.conditions import ROUND
 from cgorl.rules.look import Glances, Names, look_at, may_match, spoken_of
 from cgorl.rules.pattern import operator
+from cgorl.rules.recipe import Recipes
 from cgorl.rules.rule import Rule
 
 ROOM_BYTES = 64 << 20
@@ -51,7 +53,12 @@ class RuleSet:
 
     @cached_property
     def _glances(self) -> Glances:
-        return Glances(self._names)
+        return Glances(self._names, self.minds_readers)
+
+    @cached_property
+    def minds_readers(self) -> bool:
+        """Whether a rule asks who reads its roots."""
+        return any(c.op in ROUND for r in self.rules for c in r.conditions)
 
     @cached_property
     def _by_glance(self) -> dict[tuple[str | int | bool, ...], tuple[Place, ...]]:
@@ -91,6 +98,11 @@ class RuleSet:
     def reach(self) -> int:
         """How many operators deep the deepest source is."""
         return max(self.depths.values(), default=0)
+
+    @cached_property
+    def recipes(self) -> Recipes:
+        """What came of the rules so far."""
+        return Recipes()
 
     @cached_property
     def digest(self) -> str:

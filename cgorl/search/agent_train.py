@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cgorl.cost.model import Price
 from cgorl.search.agent import policy_file, positive
 from cgorl.search.course import Course
 from cgorl.search.inference import reach
@@ -111,6 +110,5 @@ class AgentTrain(Method):
 def _followed(state: State, path: Sequence[Move]) -> State:
     """The state at the end of the rewrites of an episode that began at `state`, with the way there; nothing is listed or priced."""
     for move in path:
-        state.prices[move.match] = Price(state.cost_ms - move.cost_ms)
-        state = state.step(move.match)
+        state = state.passed(move.match, move.cost_ms)
     return state

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from cgorl.env.match_table import MatchTable
 from cgorl.env.nodes import NodeTable
 from cgorl.env.observation import Observation, Standing, observe
 from cgorl.env.passed import Passed
-from cgorl.env.undo import offered
+from cgorl.env.undo import straight_back
 from cgorl.rules.matches import touched_by
 from cgorl.rules.rule import Match
 from cgorl.search.course import Course
@@ -39,7 +40,8 @@ class View(NamedTuple):
 
     number: int
     state: State
-    table: NodeTable
+    nodes: NodeTable
+    listed: MatchTable
     matches: tuple[Match, ...]
     seen: Observation
     best_ms: float
@@ -150,7 +152,7 @@ def by_gain(temperature: float = 0.1) -> Scorer:
     """A softmax over gains in percent of the first cost by `temperature`; to stop counts as gaining nothing."""
 
     def score(views: Sequence[View]) -> list[Sequence[float]]:
-        percents = [v.table.scale / temperature for v in views]
+        percents = [v.nodes.scale / temperature for v in views]
         return [log_softmax([*(v.state.gain(m) * p for m in v.matches), 0.0]) for v, p in zip(views, percents, strict=True)]
 
     return score
@@ -177,9 +179,10 @@ class Walk:
     def begin(self) -> View:
         """The first graph of the search."""
         start = self.course.start
-        table = NodeTable(start.graph, self.course.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
-        passed = Passed(start.graph, start.cost_ms, table.kinds)
-        self._top = self._view(start, table, tuple(start.prices), passed, None)
+        nodes = NodeTable(start.graph, self.course.cost, 100 / self.initial_ms if self.initial_ms else 0.0)
+        assert start.expanded is not None
+        listed = MatchTable(start.expanded, self.initial_ms)
+        self._top = self._view(start, nodes, listed, (), Passed(start.graph, start.cost_ms, nodes.kinds), None)
         return self._top
 
     def way(self) -> list[View]:
@@ -206,25 +209,32 @@ class Walk:
             return self._known[key]
         state = (child or view.state.step(match)).expand(self.meter)
         self.course.offer(state)
-        table = view.table.after(state.graph, touched_by(view.state.graph, state.graph, match.edit))
-        passed = Passed(state.graph, state.cost_ms, table.kinds, view.passed)
-        left = offered(state, match, view.state)
-        made = self._known[key] = self._view(state, table, left, passed, view)
+        nodes = view.nodes.after(state.graph, touched_by(view.state.graph, state.graph, match.edit))
+        passed = Passed(state.graph, state.cost_ms, nodes.kinds, view.passed)
+        now, listed = state.expanded, view.listed
+        if now is None:  # there was nothing left to pay with: nothing is offered
+            hidden = listed.prices.matches
+        else:
+            hidden, listed = straight_back(now, match, listed.prices), listed.after(now)
+        made = self._known[key] = self._view(state, nodes, listed, hidden, passed, view)
         if made.state.cost_ms < self._top.best_ms - _LEAST_MS:
             self._top = made
         if len(self._known) > _REMEMBERED:
             self._scores.pop(self._known.popitem(last=False)[1].number, None)
         return made
 
-    def _view(self, state: State, table: NodeTable, matches: tuple[Match, ...], passed: Passed, before: View | None) -> View:
+    def _view(
+        self, state: State, nodes: NodeTable, listed: MatchTable, hidden: tuple[Match, ...], passed: Passed, before: View | None
+    ) -> View:
         steps, best_ms, idle = 0, state.cost_ms, 0
         if before is not None:
             better = state.cost_ms < before.best_ms - _LEAST_MS
             steps, best_ms, idle = before.steps + 1, min(before.best_ms, state.cost_ms), 0 if better else before.idle + 1
         standing = Standing(self.initial_ms, best_ms, state.cost_ms, self.horizon - steps, self.horizon, passed.visits > 1)
-        seen = observe(state.graph, table, matches, state.prices, self.course.rules, standing)
+        matches = tuple([m for m in listed.prices if m not in hidden]) if hidden else listed.prices.matches
         self._count += 1
-        return View(self._count, state, table, matches, seen, best_ms, passed, steps, idle, before)
+        seen = observe(nodes, listed, hidden, standing)
+        return View(self._count, state, nodes, listed, matches, seen, best_ms, passed, steps, idle, before)
 
 
 def _share(k: int, share: float) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from cgorl.cost.model import CostModel, Price
-from cgorl.ir.graph import Graph
-from cgorl.rules.matches import MatchSet, touched_by
+from cgorl.env.prices import Prices
+from cgorl.ir.graph import Edit, Graph
+from cgorl.rules.matches import MatchSet
 from cgorl.rules.rule import Match
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.searcher import Meter
@@ -27,14 +27,12 @@ class _Rank(NamedTuple):
 class State:
     """One graph, its cost, the way that led to it and, once it is expanded, its matches priced."""
 
-    __slots__ = ("_from", "_moves", "_order", "_ranks", "cost", "found", "graph", "prices", "way")
-
-    found: MatchSet
+    __slots__ = ("_from", "_moves", "_order", "_ranks", "cost", "expanded", "graph", "way")
 
     def __init__(self, graph: Graph, cost: CostModel, way: Way, origin: tuple[State, Match] | None = None) -> None:
         """A state that is not expanded: enough to know its graph and key. `origin` is what it came from."""
         self.graph, self.cost, self.way, self._from = graph, cost, way, origin
-        self.prices: dict[Match, Price] = {}
+        self.expanded: Prices | None = None
         self._ranks: dict[Match, _Rank] = {}
         self._order: tuple[Match, ...] | None = None
         self._moves: frozenset[Move] | None = None
@@ -43,18 +41,33 @@ class State:
     def start(cls, graph: Graph, rules: RuleSet, cost: CostModel, meter: Meter) -> State:
         """The state that a search begins with, expanded."""
         made = cls(graph, cost, Way(cost.cost_ms(graph), sum(1 for n in graph.nodes.values() if not n.constant)))
-        made.found = MatchSet(graph, rules)
-        return made._priced(meter, {}, {}, set())
+        made._price(MatchSet(graph, rules), meter, None)
+        return made
 
     @property
     def cost_ms(self) -> float:
         """What the graph costs."""
         return self.way.cost_ms
 
+    @property
+    def prices(self) -> Mapping[Match, Price]:
+        """The matches in order, with their prices: as many as the budget allowed, none before the state is expanded."""
+        return {} if self.expanded is None else self.expanded
+
+    @property
+    def found(self) -> MatchSet:
+        """All matches of an expanded state."""
+        assert self.expanded is not None
+        return self.expanded.found
+
     def step(self, match: Match) -> State:
         """The state after `match`, not expanded."""
+        return self.passed(match, self.cost_ms - self.prices[match].gain)
+
+    def passed(self, match: Match, cost_ms: float) -> State:
+        """The same where it is known what it costs."""
         # nodes that the edit makes constant further on are counted still, not to look at the whole graph each time
-        way = Way(self.cost_ms - self.prices[match].gain, self.way.size - self.fewer(match), self.way, match.rule, match.nodes)
+        way = Way(cost_ms, self.way.size - self.fewer(match), self.way, match.rule, match.nodes)
         return State(self.graph.replace(match.edit), self.cost, way, (self, match))
 
     def expand(self, meter: Meter) -> State:
@@ -63,29 +76,30 @@ class State:
             return self
         parent, match = self._from
         self._from = None  # so that the graphs passed through are not all kept
-        self.found = parent.found.after(self.graph, match)
-        touched = touched_by(parent.graph, self.graph, match.edit) | set(match.edit.removed)
-        return self._priced(meter, parent.prices, parent._ranks, touched)
-
-    def _priced(self, meter: Meter, old: Mapping[Match, Price], ranks: Mapping[Match, _Rank], touched: set[int]) -> State:
-        if meter.spent():
-            return self
-        limit = math.inf if meter.budget.evaluations is None else meter.budget.evaluations
-        for m in self.found:
-            if meter.evaluations >= limit:
-                meter.whole = False
-                break
-            known = old.get(m)
-            if known is None or not touched.isdisjoint(known.rests):
-                if meter.spent():
-                    break
-                known = self.cost.price(self.graph, m.edit)
-            elif m in ranks:
-                self._ranks[m] = ranks[m]
-            self.prices[m] = known
-            meter.evaluations += 1
-        meter.expansions += 1
+        self._price(parent.found.after(self.graph, match), meter, parent)
         return self
+
+    def _price(self, found: MatchSet, meter: Meter, parent: State | None) -> None:
+        if meter.spent():
+            self.expanded = Prices(found, self.cost.price, 0)
+            return
+        limit = meter.budget.evaluations
+        most = None if limit is None else limit - meter.evaluations
+        meter.whole = meter.whole and (most is None or len(found) <= most)
+
+        def price(graph: Graph, edit: Edit) -> Price | None:
+            return None if meter.spent() else self.cost.price(graph, edit)
+
+        before = None if parent is None else parent.expanded
+        prices = self.expanded = Prices(found, price, most, before)
+        meter.evaluations += len(prices)
+        meter.expansions += 1
+        if parent is not None:
+            self._ranks = parent._ranks.copy()
+            for m in (*found.listing.gone, *found.barred, *prices.renewed):
+                self._ranks.pop(m, None)
+            if len(prices) < len(found):
+                self._ranks = {m: r for m, r in self._ranks.items() if m in prices}
 
     def after(self, match: Match, meter: Meter) -> State:
         """The state after `match`, priced."""
@@ -120,7 +134,8 @@ class State:
     def _ranked(self) -> Mapping[Match, _Rank]:
         """The ranks of all matches; those inherited with their prices are kept."""
         if len(self._ranks) < len(self.prices):
-            for m in self.prices.keys() - self._ranks.keys():
-                gain = round(self.prices[m].gain, 12)
-                self._ranks[m] = _Rank((-gain, -self.fewer(m)), (m.rule.name, m.nodes, gain))
+            for m in self.prices:
+                if m not in self._ranks:
+                    gain = round(self.prices[m].gain, 12)
+                    self._ranks[m] = _Rank((-gain, -self.fewer(m)), (m.rule.name, m.nodes, gain))
         return self._ranks

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from cgorl import config
-from cgorl.env.nodes import F, NodeTable
-from cgorl.env.observation import Q, Y
+from cgorl.env.match_table import Y
+from cgorl.env.node_rows import F, row_sums
+from cgorl.env.nodes import NodeTable
+from cgorl.env.observation import Q
 from cgorl.env.priced import Priced, Recall
 from cgorl.env.rewrite import RewriteEnv, Start
 from cgorl.env.rule_features import S, rule_features
@@ -24,6 +26,21 @@ def rows(table: NodeTable) -> tuple[Any, ...]:
     order = np.argsort(table.ids_N)
     edges = table.edge_E3[np.lexsort(table.edge_E3.T)]
     return table.ids_N[order], table.op_N[order], table.x_NF[order], edges
+
+
+def shown(at: Priced) -> list[tuple[Any, ...]]:
+    """The rows of the matches that can be performed, by match."""
+    t, first = at.seen, 0
+    assert (t.sum_M == row_sums(t.rule_M, t.y_MY)).all()
+    found = []
+    for k, (m, size) in enumerate(zip(at.found.listing.matches, t.size_M.tolist(), strict=True)):
+        here = slice(first, first + size)
+        assert t.ids_K[here].tolist() == list(m.nodes) and t.role_K[here].tolist() == list(range(size))
+        first += size
+        if m in at.prices:
+            assert t.percent_M[k] == pytest.approx(at.prices[m].gain * t._scale)
+            found.append((m.rule.name, m.nodes, t.rule_M[k], *t.y_MY[k, 5:8].tolist(), t.percent_M[k] > 1e-9))
+    return sorted(found, key=lambda row: row[:2])
 
 
 @pytest.mark.parametrize("name", ["repvgg_a0", "inception_v3", "bert"])
@@ -42,6 +59,8 @@ def test_after_any_rewrites_the_table_and_the_prices_are_those_of_a_look_at_the_
                 assert np.array_equal(a, b)
             told = [{(m.rule.name, m.nodes): round(p.gain, 12) for m, p in x.prices.items()} for x in (at, whole)]
             assert told[0] == told[1]
+            assert list(at.prices) == list(at.found.matches) == list(at.prices.matches)
+            assert shown(at) == shown(whole)
             assert at.cost_ms == pytest.approx(prices.cost_ms(at.graph))
 
 

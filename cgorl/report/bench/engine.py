@@ -164,7 +164,7 @@ def _parts() -> dict[str, float]:
         ("keys", key, "structural_key"),
         ("matches", MatchSet, "after"),
         ("first scan", MatchSet, "__init__"),
-        ("prices", State, "_priced"),
+        ("prices", State, "_price"),
         ("order", State, "best_first"),
         ("edits", Graph, "replace"),
     ):

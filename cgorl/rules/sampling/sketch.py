@@ -18,12 +18,12 @@ from cgorl.ir.node import TensorType, Value, graph_input
 from cgorl.ir.ops import COMMUTATIVE, schema
 from cgorl.rules.conditions import CONDITIONS
 from cgorl.rules.context import Context, NoMatch
-from cgorl.rules.match import arguments
 from cgorl.rules.pattern import Apply, Each, Lit, Term, Var, stars, walk
 from cgorl.rules.rule import Rule
 from cgorl.rules.sampling.attributes import Attributes, Unfit
 from cgorl.rules.sampling.contents import Contents, fill
 from cgorl.rules.sampling.leanings import Leanings
+from cgorl.rules.target import arguments
 
 Shape = tuple[int, ...]
 Sampler = Callable[["Sketch", Apply, "Attributes", "Shape | None"], "tuple[list[Value | None], int]"]

@@ -111,8 +111,8 @@ def different(at: Context, a: Any, b: Any) -> None:
 
 def opset_from(at: Context, version: int) -> None:
     """The model's opset is `version` or newer."""
-    if at.graph.opset < version:
-        raise NoMatch(f"opset {at.graph.opset} is older than {version}")
+    if at.opset < version:
+        raise NoMatch(f"opset {at.opset} is older than {version}")
 
 
 def lossless_cast(at: Context, value: Any, to: int) -> None:
