@@ -31,6 +31,7 @@ NAMES = {
     "updates": "updates",
     "evaluations": "evaluations (matches priced)",
 }
+_LEGEND_ROWS = 4
 _POINTS = 300
 _RULES, _BINS = 20, 10
 
@@ -206,6 +207,9 @@ def _legend(figure: Figure, plot: Axes) -> None:
     if not labels:
         return
     columns = max(1, min(len(labels), 56 // (max(map(len, labels)) + 6)))
+    over = -(-len(labels) // columns) - _LEGEND_ROWS
+    if over > 0:  # a long legend makes the picture higher, not the plot smaller
+        figure.set_figheight(figure.get_figheight() + 0.2 * over)
     figure.legend(handles, labels, loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
 
 
