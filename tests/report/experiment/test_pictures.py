@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -74,6 +75,15 @@ def test_what_there_is_not_is_named(of: Experiment, searches: Experiment) -> Non
 def test_searches_have_a_picture_for_each_problem(searches: Experiment) -> None:
     assert [p.title for p in cost_over_time(searches)] == ["a: cost over evaluations", "b: cost over evaluations"]
     assert len(intervals(searches)) == 2 and rule_usage(searches) is None
+
+
+def test_many_methods_leave_room_for_the_plot(searches: Experiment) -> None:
+    rows = pd.concat([searches.results.assign(method=f"{m} number {k}") for k in range(12) for m in ("a method", "another one")])
+    curves = pd.concat([searches.curves.assign(method=f"{m} number {k}") for k in range(12) for m in ("a method", "another one")])
+    few, many = (cost_over_time(e)[0] for e in (searches, searches._replace(results=rows, curves=curves)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert many.svg().startswith("<svg") and many.figure.get_figheight() > few.figure.get_figheight()
 
 
 def test_rules_are_counted_by_job_and_shared_over_time(of: Experiment) -> None:
