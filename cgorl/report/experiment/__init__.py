@@ -16,8 +16,9 @@ Figures are a `Picture`: shown by a notebook as they stand, `.save("x.svg")` (PN
 `read(..., source="wandb")` reads the offline runs of W&B in the place of metrics.jsonl.
 """
 
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.figures import cost_over_time, intervals, learning_curves, returns, rule_usage
-from cgorl.report.experiment.read import Experiment, read, tidy
+from cgorl.report.experiment.read import read, tidy
 from cgorl.report.experiment.standing import comparison, differences
 
 __all__ = [

@@ -10,9 +10,10 @@ import pandas as pd
 
 from cgorl.report.experiment import figures
 from cgorl.report.experiment.content import Code, Drawings, Part, Pictures, Report, Table, Text, sections
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.kept import configuration, mapping
 from cgorl.report.experiment.picture import Picture
-from cgorl.report.experiment.read import ORIGIN, Experiment
+from cgorl.report.experiment.read import ORIGIN
 from cgorl.report.experiment.standing import Spread, comparison, differences, ends
 from cgorl.report.experiment.words import value
 from cgorl.report.exports import digits, words

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from cgorl.report.compare import band
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.kinds import ReportError
 from cgorl.report.experiment.picture import GRID, Picture
-from cgorl.report.experiment.read import Experiment
 from cgorl.report.figures import COLOURS, looks_of, panel, plain
 from cgorl.report.metrics.chart import Values, thinned
 from cgorl.report.metrics.curves import smoothed, spread

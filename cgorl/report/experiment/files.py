@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table as Shown
 
 from cgorl.report.experiment.content import Pictures, Report, Table, Text
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.page import page
-from cgorl.report.experiment.read import Experiment
 from cgorl.report.experiment.standing import comparison
 from cgorl.report.exports import csv
 from cgorl.tracking import TrackError

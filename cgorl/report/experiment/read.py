@@ -1,53 +1,20 @@
-"""Read: folders of runs -> an experiment, in tables that pandas users know how to go on with."""
+"""Read: folders of runs -> an experiment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from cgorl.report.experiment import kinds, searches, trainings
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.kept import NOT_RUN, Kept, from_folder, from_wandb, mapping
 from cgorl.report.experiment.kinds import ReportError
 
 SOURCES = ("jsonl", "wandb")
 ORIGIN = ("command", "commit", "machine", "date")
-
-
-class Experiment(NamedTuple):
-    """Runs of one kind (`train`, `optimize` or `evaluate`) that are compared.
-
-    `jobs` has a row for each job, those that failed or never ran as well: job, run (its folder's name), folder, method (what
-    tells it from the others, but for the seed), seed, state, error, change (best over first cost, %, a mean over graphs).
-    `metrics` is tidy and wide: a row for each line of metrics, with job, run, method, seed, the configuration as `config.<key>`
-    and each metric under its own name; how often each rule was used is `rules/<rule>`.
-    `results` has a row for each job and graph: problem, method, seed, initial_ms, cost_ms, seconds, stopped, and of searches
-    evaluations, expansions, status. `curves` has the points of searches: job, evaluations, seconds, best_ms.
-    `used` has a row for each rule of the best rewrites of a job: job, method, rule, count.
-    `varied` are the keys that tell the jobs apart. `origin` says how it was made: command, commit, machine, date, each once.
-    """
-
-    kind: str
-    paths: tuple[Path, ...]
-    jobs: pd.DataFrame
-    metrics: pd.DataFrame
-    results: pd.DataFrame
-    curves: pd.DataFrame
-    used: pd.DataFrame
-    varied: tuple[str, ...]
-    origin: Mapping[str, tuple[str, ...]]
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        return ", ".join(p.resolve().name for p in self.paths)
-
-    @property
-    def methods(self) -> list[str]:
-        """The methods in the order of the jobs."""
-        return list(dict.fromkeys(str(m) for m in self.jobs["method"]))
 
 
 def read(*paths: str | Path, source: str = "jsonl") -> Experiment:
@@ -62,7 +29,7 @@ def read(*paths: str | Path, source: str = "jsonl") -> Experiment:
     if not places:
         raise ReportError("the folder of a sweep or of runs must be given")
     if all(map(kinds.tables, places)):
-        return _made(kinds.EVALUATE, places, searches.of_files(places), _origin([]))
+        return _made(places, searches.of_files(places), _origin([]))
     for place in places:
         if not place.is_dir():
             raise ReportError(f"there is no folder '{place}': name that of a sweep, of a run, or one with runs in it")
@@ -77,7 +44,7 @@ def read(*paths: str | Path, source: str = "jsonl") -> Experiment:
     if kind == kinds.TRAIN:
         return _trainings(places, [from_folder(f) for f in folders])
     made = searches.of_evaluations(folders) if kind == kinds.EVALUATE else searches.of_runs(folders)
-    return _made(kind, places, made, _origin(folders))
+    return _made(places, made, _origin(folders))
 
 
 def tidy(*paths: str | Path, source: str = "jsonl") -> pd.DataFrame:
@@ -92,12 +59,12 @@ def _trainings(places: Sequence[Path], runs: Sequence[Kept]) -> Experiment:
     if not len(made.metrics) and not (made.jobs["error"].astype(bool) | (made.jobs["state"] == NOT_RUN)).any():
         first = f"the run '{runs[0].folder}' has" if len(runs) == 1 else f"none of the {len(runs)} runs there have"
         raise ReportError(f"{first} written any metrics yet: there is nothing to report")
-    return _made(kinds.TRAIN, places, made, _origin([*sweeps, *(r.folder for r in runs)]))
+    return _made(places, made, _origin([*sweeps, *(r.folder for r in runs)]))
 
 
-def _made(kind: str, places: Sequence[Path], made: trainings.Tables, origin: Mapping[str, tuple[str, ...]]) -> Experiment:
+def _made(places: Sequence[Path], made: Experiment, origin: Mapping[str, tuple[str, ...]]) -> Experiment:
     told = {**origin, **{k: v for k, v in made.origin.items() if v}}
-    return Experiment(kind, tuple(places), made.jobs, made.metrics, made.results, made.curves, made.used, made.varied, told)
+    return made._replace(paths=tuple(places), origin=told)
 
 
 def _of_wandb(places: Sequence[Path]) -> list[Kept]:

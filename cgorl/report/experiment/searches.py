@@ -11,9 +11,10 @@ import pandas as pd
 
 from cgorl.report.compare import labelled
 from cgorl.report.experiment import words
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.kept import configuration, lines, mapping
-from cgorl.report.experiment.kinds import ReportError
-from cgorl.report.experiment.trainings import USED, Tables, framed, rules_of
+from cgorl.report.experiment.kinds import EVALUATE, OPTIMIZE, ReportError
+from cgorl.report.experiment.trainings import USED, framed, rules_of
 from cgorl.report.metrics.log import Log
 from cgorl.tracking import METRICS
 
@@ -21,7 +22,7 @@ _NEEDED = ("initial_ms", "cost_ms")
 _KEPT = ("job", "seed", "initial_ms", "cost_ms", "evaluations", "expansions", "seconds", "cpu_seconds", "stopped", "status", "error")
 
 
-def of_evaluations(folders: Sequence[Path]) -> Tables:
+def of_evaluations(folders: Sequence[Path]) -> Experiment:
     """The jobs of evaluations: of their tables, or before there is one of the lines that each job left."""
     results: list[pd.DataFrame] = []
     curves, used = [], []
@@ -38,7 +39,7 @@ def of_evaluations(folders: Sequence[Path]) -> Tables:
     return _tables(pd.concat(results, ignore_index=True), pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(), used)
 
 
-def of_files(files: Sequence[Path]) -> Tables:
+def of_files(files: Sequence[Path]) -> Experiment:
     """The jobs of tables of results, as evaluate.py and its experiments write them. Raises ReportError."""
     rows = pd.concat([_table(f.with_suffix(""), f.suffix) for f in files], ignore_index=True)
     rows["job"] = range(1, len(rows) + 1)
@@ -52,7 +53,7 @@ def of_files(files: Sequence[Path]) -> Tables:
     return made._replace(origin=origin)
 
 
-def of_runs(folders: Sequence[Path]) -> Tables:
+def of_runs(folders: Sequence[Path]) -> Experiment:
     """Runs of optimize.py, a job each."""
     abouts = [configuration(f / "config.yaml") for f in folders]
     keys = [k for k in words.varied(abouts) if k not in ("gate_seconds", "ledger_seconds")]
@@ -79,10 +80,10 @@ def of_runs(folders: Sequence[Path]) -> Tables:
         rows.append(row)
         used += [{"job": number, "rule": rule, "count": n} for rule, n in rules_of(folder).items()]
     made = _tables(pd.DataFrame(rows), pd.DataFrame(points), used)
-    return made._replace(varied=tuple(keys))
+    return made._replace(kind=OPTIMIZE, varied=tuple(keys))
 
 
-def _tables(rows: pd.DataFrame, curves: pd.DataFrame, used: Sequence[Mapping[str, Any]]) -> Tables:
+def _tables(rows: pd.DataFrame, curves: pd.DataFrame, used: Sequence[Mapping[str, Any]]) -> Experiment:
     if missing := [k for k in _NEEDED if k not in rows]:
         raise ReportError(f"the table has no column {', '.join(missing)}: it should be the results of scripts/evaluate.py")
     rows = rows.assign(error=rows.get("error"), stopped=rows.get("stopped"))
@@ -107,7 +108,7 @@ def _tables(rows: pd.DataFrame, curves: pd.DataFrame, used: Sequence[Mapping[str
     frame = framed(jobs.to_dict("records"), [c for c in columns if c in jobs])
     metrics = curves.merge(rows[["job", "problem", "method"]], on="job") if len(curves) else pd.DataFrame()
     varied = tuple(k for k in rows if k not in _KEPT and k in ("search", "model", "rules", "device") and rows[k].nunique() > 1)
-    return Tables(frame, metrics, ran.reset_index(drop=True), curves, told, varied, {})
+    return Experiment(EVALUATE, frame, metrics, ran.reset_index(drop=True), curves, told, varied, {})
 
 
 def _table(stem: Path, ending: str = "") -> pd.DataFrame:

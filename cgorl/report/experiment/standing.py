@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.figures import INTRINSIC, RETURN
 from cgorl.report.experiment.kinds import ReportError
-from cgorl.report.experiment.read import Experiment
 from cgorl.report.grid import Grid, GridError, grid
 from cgorl.report.stats import interval, iqm, paired
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from cgorl.report.experiment import words
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.kept import NOT_RUN, Kept, mapping
+from cgorl.report.experiment.kinds import TRAIN
 
 MEAN = "mean over the graphs"
 _MANY = 12
@@ -20,20 +22,8 @@ RESULTS = ("job", "run", "problem", "method", "seed", "initial_ms", "cost_ms", "
 USED = ("job", "method", "rule", "count")
 
 
-class Tables(NamedTuple):
-    """The tables of an experiment (see Experiment)."""
-
-    jobs: pd.DataFrame
-    metrics: pd.DataFrame
-    results: pd.DataFrame
-    curves: pd.DataFrame
-    used: pd.DataFrame
-    varied: tuple[str, ...]
-    origin: Mapping[str, tuple[str, ...]]
-
-
-def tables(runs: Sequence[Kept], planned: Sequence[tuple[str, Mapping[str, Any]]]) -> Tables:
-    """The tables of trainings; `planned` are sweeps by name with the jobs that they were to run."""
+def tables(runs: Sequence[Kept], planned: Sequence[tuple[str, Mapping[str, Any]]]) -> Experiment:
+    """Trainings in tables; `planned` are sweeps by name with the jobs that they were to run."""
     runs = [*runs, *_missing(runs, planned)]
     runs.sort(key=lambda r: (r.sweep, r.number if r.number is not None else math.inf))
     as_asked = bool(runs) and all(r.overrides for r in runs)
@@ -59,10 +49,9 @@ def tables(runs: Sequence[Kept], planned: Sequence[tuple[str, Mapping[str, Any]]
             results.append({**told, **about_it, "seconds": spent["seconds"], "stopped": stopped})
         for rule, count in rules_of(run.folder).items():
             used.append({"job": number, "method": told["method"], "rule": rule, "count": count})
-    return Tables(
-        *(framed(jobs, JOBS), _filled(pd.DataFrame(lines)), framed(results, RESULTS), pd.DataFrame(), pd.DataFrame(used, columns=USED)),
-        *(tuple(keys), {}),
-    )
+    rewrites = pd.DataFrame(used, columns=USED)
+    lists = framed(jobs, JOBS), _filled(pd.DataFrame(lines)), framed(results, RESULTS)
+    return Experiment(TRAIN, *lists, curves=pd.DataFrame(), used=rewrites, varied=tuple(keys), origin={})
 
 
 def _missing(runs: Sequence[Kept], planned: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterable[Kept]:

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from cgorl.report.experiment import cost_over_time, intervals, learning_curves, read, returns, rule_usage
+from cgorl.report.experiment.experiment import Experiment
 from cgorl.report.experiment.figures import rule_usage_over_time
 from cgorl.report.experiment.kinds import ReportError
 from cgorl.report.experiment.picture import Picture
-from cgorl.report.experiment.read import Experiment
 from tests.report.experiment.made import training, two_by_three
 
 
