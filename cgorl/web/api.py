@@ -19,7 +19,7 @@ from cgorl.web.models import Job, Kind, Source
 from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
 from cgorl.web.refusals import RefusalError
-from cgorl.web.schemas import Choices, Given, JobOut, SourceOut, Why
+from cgorl.web.schemas import Brought, Choices, Given, JobOut, SourceOut, Why
 from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 api = NinjaAPI(title="cgorl", version="1", description=__doc__, auth=access, docs_url="/docs", urls_namespace="api-1")
 _NONE: list[UploadedFile] = []
-_NO_OPTIONS = ("zoo", "source", "model", "data", "csrfmiddlewaretoken")
+_NO_OPTIONS = ("zoo", "source", "model", "data", "path", "csrfmiddlewaretoken")
 _REFUSED = {400: Why, 413: Why, 429: Why}
 
 
@@ -73,10 +73,13 @@ def get_choices(request: HttpRequest) -> dict[str, Any]:
 
 @api.post("/models", response={201: SourceOut, **_REFUSED}, summary="Upload a model, to see what it is before a job is started")
 def post_model(
-    request: HttpRequest, model: File[UploadedFile | None] = None, data: File[list[UploadedFile]] = _NONE, zoo: Form[str] = ""
+    request: HttpRequest,
+    given: Form[Brought],
+    model: File[UploadedFile | None] = None,
+    data: File[list[UploadedFile]] = _NONE,
 ) -> Status:
     """`model` is an ONNX file, `data` the files of its external data; or `zoo` names a model of the zoo."""
-    made = start.bring(owner(request, begin=bool(request.COOKIES)), model, data, zoo)
+    made = start.bring(owner(request, begin=bool(request.COOKIES)), model, data, given.path, given.zoo)
     start.look(made)
     return Status(201, shown_source(made))
 
@@ -102,7 +105,7 @@ def post_job(
     who = owner(request, begin=bool(request.COOKIES))  # a program that keeps no cookies needs no session
     if given.source:
         return Status(201, shown(start.optimize(find(Source, request, given.source), who, options)))
-    made = start.bring(who, model, data, given.zoo)
+    made = start.bring(who, model, data, given.path, given.zoo)
     try:
         return Status(201, shown(start.optimize(made, who, options)))
     except BaseException:

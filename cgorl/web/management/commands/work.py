@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -46,8 +47,9 @@ class Command(BaseCommand):
 
         def end(number: int, frame: Any) -> None:
             runner.stopping.set()
-            if worker.running:
-                worker.shutdown(number, frame)
+            worker.running = False
+            if not worker.running_task:
+                sys.exit(0)  # it may be asleep
 
         signal.signal(signal.SIGTERM, end)
         signal.signal(signal.SIGINT, end)
