@@ -9,12 +9,12 @@ from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOper
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from ninja import File, Form, NinjaAPI, Status
-from ninja.errors import ValidationError
+from ninja.errors import AuthenticationError, ValidationError
 from ninja.files import UploadedFile
 
 from cgorl.web import choices, download, events, start
 from cgorl.web import queue as queues
-from cgorl.web.access import access
+from cgorl.web.access import STRANGER, access
 from cgorl.web.models import Job, Kind, Source
 from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
@@ -37,6 +37,11 @@ def _refused(request: HttpRequest, why: RefusalError) -> HttpResponse:
     if why.after:
         response["Retry-After"] = str(why.after)
     return response
+
+
+@api.exception_handler(AuthenticationError)
+def _stranger(request: HttpRequest, why: AuthenticationError) -> HttpResponse:
+    return api.create_response(request, {"detail": STRANGER}, status=401)
 
 
 @api.exception_handler(Http404)

@@ -26,6 +26,7 @@ from cgorl.web.refusals import RefusalError
 from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 from cgorl.web.steps import steps
+from cgorl.web.throttle import closed
 from cgorl.web.verdict import verdict
 
 View = Callable[..., HttpResponse]
@@ -154,10 +155,12 @@ def picture(request: HttpRequest, name: str, picture: str) -> HttpResponse:
 
 
 def login(request: HttpRequest) -> HttpResponse:
-    """Where there are accounts: name and password; context: `form`, `next`."""
+    """Where there are accounts: name and password; context: `form`, `next`, `closed` (no password is looked at for a while)."""
     if not settings.ACCOUNTS:
         raise Http404
-    response: HttpResponse = auth.LoginView.as_view(template_name="cgorl/login.html")(request)
+    response: HttpResponse = auth.LoginView.as_view(
+        template_name="cgorl/login.html", redirect_authenticated_user=True, extra_context={"closed": closed(request)}
+    )(request)
     return response
 
 

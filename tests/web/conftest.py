@@ -40,8 +40,7 @@ def _tables() -> Iterator[None]:
     call_command("migrate", verbosity=0, interactive=False)
     from django.test import override_settings
 
-    quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # guessing is meant to take long; tests are not
-    with override_settings(PASSWORD_HASHERS=quick):
+    with override_settings(PASSWORD_HASHERS=["tests.web.quick.Quick"]):
         yield
 
 
