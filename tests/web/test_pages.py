@@ -162,7 +162,7 @@ def test_each_end_is_told_in_words(client: Client, state: State, reason: str, he
 def test_a_result_is_told_in_words_figures_and_tables(client: Client) -> None:
     made = job(client, State.DONE, result(seconds=5))
     text = page(client, f"/jobs/{made.token}/")
-    assert "less estimated time" in text and "Download net_<wbr>optimized.<wbr>onnx" in text and "conv-batchnorm" in text
+    assert "less estimated time" in text and "Download net_<wbr>optimized.onnx" in text and "conv-batchnorm" in text
     assert "Each of the" in text or "The one rewrite was" in text
     page(client, f"/compare/?job={made.token}&job={made.token}")
 

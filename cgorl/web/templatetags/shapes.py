@@ -25,7 +25,7 @@ def megabytes(count: int) -> str:
 @register.filter
 def breakable(name: str) -> SafeString:
     """A name that may go on in the next line behind its signs, rather than within its words."""
-    return mark_safe("<wbr>".join(conditional_escape(part) for part in re.findall(r"[^_./-]*[_./-]+|[^_./-]+$", name)))
+    return mark_safe("<wbr>".join(conditional_escape(part) for part in re.findall(r"[^_/-]*[_/-]+|[^_/-]+$", name)))
 
 
 @register.filter
