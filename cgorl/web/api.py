@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 api = NinjaAPI(title="cgorl", version="1", description=__doc__, auth=access, docs_url="/docs", urls_namespace="api-1")
 _NONE: list[UploadedFile] = []
 _NO_OPTIONS = ("zoo", "source", "model", "data", "path", "csrfmiddlewaretoken")
-_REFUSED = {400: Why, 413: Why, 429: Why}
+_REFUSED = {400: Why, 413: Why, 415: Why, 429: Why}
 
 
 @api.exception_handler(RefusalError)
@@ -103,6 +103,8 @@ def post_job(
     data: File[list[UploadedFile]] = _NONE,
 ) -> Status:
     """`curl -F model=@m.onnx .../api/v1/jobs`; options as further fields."""
+    if request.content_type == "application/json":
+        raise RefusalError(415, "send a form (multipart/form-data, as curl -F does), not JSON")
     sent = dict.fromkeys(request.POST)  # unknown ones among them, which a form's schema passes over
     sent |= {k: v for k, v in given.dict().items() if v is not None}
     options = {k: v for k, v in sent.items() if k not in _NO_OPTIONS}

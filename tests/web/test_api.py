@@ -144,6 +144,11 @@ def test_paths_in_names_are_cut_off(client: Client) -> None:
     assert found["source"]["files"] == ["evil.onnx", "passwd"]
 
 
+def test_json_is_no_form(client: Client) -> None:
+    response = client.post(JOBS, {"zoo": "resnet18"}, content_type="application/json")
+    assert response.status_code == 415 and "curl -F" in response.json()["detail"]
+
+
 def test_two_files_of_one_name(client: Client) -> None:
     assert "two files" in post(client, 400, model=upload(), data=[upload(b"1", "a"), upload(b"2", "a")])["detail"]
 

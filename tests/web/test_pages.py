@@ -13,6 +13,7 @@ from django.test import Client
 from cgorl.web import choices, folders, form
 from cgorl.web.labels import LABELS
 from cgorl.web.models import Job, Kind, Source, State
+from cgorl.web.reasons import TIME
 from cgorl.web.shown import shown
 from cgorl.web.verdict import verdict
 from tests.web.results import result
@@ -147,14 +148,16 @@ def test_what_was_typed_comes_back_with_what_is_wrong(client: Client) -> None:
     ("state", "reason", "heading"),
     [
         (State.REFUSED, "it has a cycle", "Refused"),
-        (State.FAILED, "it took too long", "It did not work out"),
+        (State.FAILED, "it needed too much", "It did not work out"),
+        (State.FAILED, f"{TIME}: it took too long", "Stopped by its time limit"),
         (State.CANCELLED, "cancelled before it began", "Cancelled"),
     ],
 )
 def test_each_end_is_told_in_words(client: Client, state: State, reason: str, heading: str) -> None:
     made = job(client, state, reason=reason)
     text = page(client, f"/jobs/{made.token}/")
-    assert f"<h2>{heading}</h2>" in text and reason[0].upper() + reason[1:] + "." in text
+    why = reason.removeprefix(f"{TIME}: ")
+    assert f"<h2>{heading}</h2>" in text and why[0].upper() + why[1:] + "." in text
     for path in ("/jobs/", f"/compare/?job={made.token}&job={made.token}", f"/jobs/{made.token}/delete"):
         page(client, path)
 
