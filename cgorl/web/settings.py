@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from csp.constants import NONE, SELF
 
-from cgorl.web.environment import flag, number, secret, words
+from cgorl.web.environment import database, flag, number, secret, words
 
 # ---------------------------------------------------------------- what an administrator decides
 DATA = Path(os.environ.get("CGORL_DATA", "runs/service")).resolve()
@@ -84,7 +83,7 @@ _SQLITE = {
     "timeout": 20,
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864;",
 }
-DATABASES: dict[str, Any] = {"default": dj_database_url.parse(os.environ.get("DATABASE_URL") or f"sqlite:///{DATA / 'service.sqlite3'}")}
+DATABASES: dict[str, Any] = {"default": database(os.environ.get("DATABASE_URL", ""), f"sqlite:///{DATA / 'service.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {**_SQLITE, **DATABASES["default"].get("OPTIONS", {})}
 else:

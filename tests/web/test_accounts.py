@@ -115,6 +115,7 @@ def test_members_see_their_own_alone_in_a_browser(monkeypatch: pytest.MonkeyPatc
         assert "There is nothing here" in bob.go(source).inner_text("main")
         assert "none yet" in bob.go("/jobs/").inner_text("main")
 
+        ann.go().wait_for_selector("#upload")
         ann.tab_to(".who button")
         ann.tab.keyboard.press("Enter")
         ann.tab.wait_for_selector("#id_username:focus")

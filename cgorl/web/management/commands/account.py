@@ -12,7 +12,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cgorl.web import folders
+from cgorl.web import folders, tables
 from cgorl.web.models import Job, Source
 
 
@@ -28,6 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Does it, and says what was done."""
+        tables.ready()
         name = options["name"]
         if name is None and options["remove"]:
             raise CommandError("whose account is to be removed?")
