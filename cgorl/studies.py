@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from cgorl.evaluation.plan import expand, job_of
 from cgorl.evaluation.run import run as searched
 from cgorl.report import studied
 from cgorl.report.provenance import provenance
+from cgorl.tracking import METRICS
 from cgorl.training import POLICY
 from cgorl.zoo.families import Drawn, Families
 
@@ -58,10 +60,10 @@ def study(name: str, overrides: Sequence[str]) -> Study:
 class _Table:
     """The rows of a study, each kept as it comes."""
 
-    def __init__(self, what: Study) -> None:
+    def __init__(self, what: Study, about: str) -> None:
         self._what, self._folder = what, Path(what.output)
         self.rows = kept(self._folder / f"{what.name}.csv")
-        self._origin = provenance()
+        self._origin = {"about": about, **provenance(), "command": what.command}
 
     def holds(self, settings: str) -> bool:
         """Whether something with these settings is there and did not fail."""
@@ -73,7 +75,7 @@ class _Table:
         old = self.rows[self.rows["settings"] != settings] if len(self.rows) else self.rows
         self.rows = pd.concat([old, fresh], ignore_index=True) if len(old) else fresh
         page = studied.curiosity if self._what.name == "curiosity" else studied.transfer
-        write(self._folder, self._what.name, self.rows, page(self.rows, self._what.command))
+        write(self._folder, self._what.name, self.rows, page(self.rows))
 
 
 def _settings(*words: object) -> str:
@@ -81,40 +83,57 @@ def _settings(*words: object) -> str:
 
 
 def _curiosity(what: Study, tell: Tell) -> int:
-    keys, table, failed = what.keys, _Table(what), 0
+    keys, table, failed = what.keys, _Table(what, str(what.keys["common"])), 0
     common = str(keys["common"]).split()
-    seeds = f"seed={','.join(str(k) for k in range(1, keys['seeds'] + 1))}"
-    for words in keys["compared"]:
-        for chosen in expand("train", [*str(words).split(), seeds]):
-            settings = _settings(common, sorted(chosen.items()))
-            told = " ".join(f"{k}={v}" for k, v in chosen.items())
-            if table.holds(settings):
-                tell(f"{told}: there already")
-                continue
-            tell(told)
-            job = sweep.Job(1, told, (*common, *(f"{k}={v}" for k, v in chosen.items())))
-            done = sweep.one(job, what.name)
-            if done.error == sweep.INTERRUPTED:
-                raise KeyboardInterrupt
-            failed += bool(done.error)
-            if done.error:
-                tell(f"  failed: {done.error}")
-            kind = " ".join(f"{k}={v}" for k, v in chosen.items() if k != "seed")
-            table.add([{"training": kind, "seed": int(chosen["seed"]), "share": done.share, "error": done.error or None}], settings)
+    for seed in range(1, keys["seeds"] + 1):  # seed by seed: what an interrupt leaves compares all
+        for words in keys["compared"]:
+            for chosen in expand("train", [*str(words).split(), f"seed={seed}"]):
+                settings = _settings(common, sorted(chosen.items()))
+                told = " ".join(f"{k}={v}" for k, v in chosen.items())
+                if table.holds(settings):
+                    tell(f"{told}: there already")
+                    continue
+                tell(told)
+                done = sweep.one(sweep.Job(1, told, (*common, *(f"{k}={v}" for k, v in chosen.items()))), what.name)
+                if done.error == sweep.INTERRUPTED:
+                    raise KeyboardInterrupt
+                failed += bool(done.error)
+                if done.error:
+                    tell(f"  failed: {done.error}")
+                kind = " ".join(f"{k}={v}" for k, v in chosen.items() if k != "seed")
+                learnt = {} if done.error else _learnt(Path(done.folder) / METRICS)
+                table.add([{"training": kind, "seed": seed, "share": done.share, **learnt, "error": done.error or None}], settings)
     return failed
 
 
+def _learnt(metrics: Path) -> dict[str, Any]:
+    """Of a training that has ended: its steps, the share of the first cost at which episodes of the last quarter end, the best by steps."""
+    told = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    steps = told[-1]["global_step"]
+    ends = [t["cost/final_share"] for t in told if t["global_step"] > 0.75 * steps and "cost/final_share" in t]
+    curve, best = ["0:1"], 1.0
+    for t in told:
+        if t["cost/best_share"] < best:
+            best = t["cost/best_share"]
+            curve.append(f"{t['global_step']}:{best:.7g}")
+    return {"final_share": sum(ends) / len(ends) if ends else None, "steps": steps, "curve": " ".join(curve)}
+
+
 def _transfer(what: Study, tell: Tell) -> int:
-    keys, table, failed = what.keys, _Table(what), 0
+    keys, failed = what.keys, 0
     families: Families | None = config.build(config.load_config("train", [f"families={keys['families']}"]).families) or None
     if families is None:
         raise ConfigError(f"families must name some, one of which is left out at a time, not '{keys['families']}'")
-    common = str(keys["common"]).split()
-    device = next((w.partition("=")[2] for w in common if w.startswith("device=")), config.defaults("train")["device"])
-    for family in families.draw:
-        rest = {k: dict(v) for k, v in families.draw.items() if k != family}
-        for seed in range(1, keys["seeds"] + 1):
-            settings = _settings(common, {k: v for k, v in keys.items() if k not in ("output", "seeds")}, family, seed)
+    if unknown := [f for f in keys["only"] if f not in families.draw]:
+        raise ConfigError(f"families={keys['families']} has no family '{unknown[0]}'; it has {', '.join(families.draw)}")
+    about = (
+        f"{keys['common']} families={keys['families']}; then {keys['evaluations']} evaluations, or {keys['seconds']} seconds of training"
+    )
+    common, table = str(keys["common"]).split(), _Table(what, about)
+    for seed in range(1, keys["seeds"] + 1):
+        for family in keys["only"] or families.draw:
+            rest = {k: dict(v) for k, v in families.draw.items() if k != family}
+            settings = _settings(common, {k: v for k, v in keys.items() if k not in ("output", "seeds", "only")}, family, seed)
             if table.holds(settings):
                 tell(f"{family} left out, seed {seed}: there already")
                 continue
@@ -130,26 +149,36 @@ def _transfer(what: Study, tell: Tell) -> int:
                 continue
             policy = Path(done.folder) / POLICY
             graphs = Families({family: families.draw[family]}, keys["graphs"]).drawn(1000 + seed)
-            rows = [r for graph in graphs for r in _tried(what, graph, policy, device, seed, tell)]
+            rows = [r for graph in graphs for r in _tried(what, graph, policy, seed, tell)]
             failed += sum(1 for r in rows if r["error"])
             table.add([{"family": family, "seed": seed, **r} for r in rows], settings)
     return failed
 
 
-def _tried(what: Study, graph: Drawn, policy: Path, device: str, seed: int, tell: Tell) -> list[dict[str, Any]]:
+def _tried(what: Study, graph: Drawn, policy: Path, seed: int, tell: Tell) -> list[dict[str, Any]]:
     keys = what.keys
     zoo = {f"zoo.{k}": str(v).replace(" ", "") for k, v in graph.parameters.items()}
     limits = {"evaluations": str(keys["evaluations"]), "seconds": "null"}
-    methods = {m: {**limits, **dict(w.split("=", 1) for w in words.split())} for m, words in keys["methods"].items()}
-    methods["zero-shot"] = {**limits, "search": "agent", "search.checkpoint": str(policy), "search.samples": "1000000"}
-    methods["a minute on it"] = {"seconds": str(keys["seconds"]), "search": "agent_train", "search.checkpoint": str(policy)}
+    # searched is with the prices and rules of the training
+    told = {"device": str(config.defaults("train")["device"])}
+    told |= dict(w.split("=", 1) for w in str(keys["common"]).split() if w.startswith(("device", "cost", "rules")))
+    methods = {m: {**limits, **_words(words)} for m, words in keys["methods"].items()}
+    methods |= {m: {**limits, **_words(words), "search.checkpoint": str(policy)} for m, words in keys["zero_shot"].items()}
+    methods |= {
+        m: {"seconds": str(keys["seconds"]), **_words(words), "search.checkpoint": str(policy)} for m, words in keys["trained"].items()
+    }
     rows = []
     for method, words in methods.items():
-        job = job_of({"model": graph.name, **zoo, "device": device, "seed": str(seed), **words}, [])
+        job = job_of({"model": graph.name, **zoo, **told, "seed": str(seed), **words}, [])
         [ended] = list(searched([job]))
         if ended.row["stopped"] == "interrupted":
             raise KeyboardInterrupt
         change = None if ended.found is None else 100 * (ended.found.cost_ms / ended.found.initial_cost_ms - 1)
-        rows.append({"graph": str(graph), "method": method, "change": change, "error": ended.row["error"]})
+        spent = {k: ended.row.get(k) for k in ("evaluations", "cpu_seconds", "stopped")}
+        rows.append({"graph": str(graph), "method": method, "change": change, **spent, "error": ended.row["error"]})
         tell(f"  {graph}, {method}: " + (f"{change:.2f} %" if change is not None else str(ended.row["error"])))
     return rows
+
+
+def _words(text: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in text.split())

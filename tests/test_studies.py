@@ -40,7 +40,11 @@ def test_curiosity_trains_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert study("curiosity", given).run(said.append) == 1  # a beta of 3 cannot be
     assert set(keys(CONF / "experiment" / "curiosity.yaml")) <= seen
     table = pd.read_csv("kept/curiosity.csv")
-    assert len(table) == 4 and table["share"].notna().sum() == 3 and "icm.beta must be" in table["error"].dropna().iloc[0]
+    assert len(table) == 4 and table["share"].notna().sum() == 3
+    assert all(
+        c.startswith("0:1") and (s == 1 or c.endswith(f":{s:.7g}")) for c, s in zip(table["curve"], table["share"], strict=True) if s == s
+    )
+    assert "icm.beta must be" in table["error"].dropna().iloc[0]
     assert any(t.startswith("  failed: icm.beta must be") for t in said)
     text = Path("kept/curiosity.md").read_text()
     assert "| icm=count |" in text and "- failed: icm.beta must be" in text and "seeds=1" in text
@@ -56,12 +60,17 @@ def test_transfer_leaves_each_family_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(keys(CONF / "experiment" / "transfer.yaml")) <= seen
     table = pd.read_csv("kept/transfer.csv")
     assert set(table["family"]) == {"bert", "inception_e_n"} and table["error"].isna().all()
-    assert set(table["method"]) == {"greedy", "backtracking", "gain", "zero-shot", "a minute on it"} and len(table) == 10
+    learnt = {"zero-shot", "zero-shot alone", "a minute on it"}
+    assert set(table["method"]) == {"greedy", "backtracking", "gain", "untrained", *learnt} and len(table) == 14
+    assert (table["evaluations"] > 0).all() and table["about"].nunique() == 1
     assert all(row["graph"].startswith(row["family"]) and row["change"] <= 0 for row in table.to_dict("records"))
     for folder in Path("runs/train").iterdir():  # the family left out was not trained on
         drawn = set(yaml.safe_load((folder / "config.yaml").read_text())["families"]["draw"])
         assert len(drawn) == 1 and f"without_{next(iter(drawn))}" not in folder.name
     assert "| bert | zero-shot |" in Path("kept/transfer.md").read_text()
+    said: list[str] = []
+    assert study("transfer", [f"common='{common}'", *given, "only=[bert]"]).run(said.append) == 0  # other families make no other row
+    assert said == ["bert left out, seed 1: there already"]
 
 
 @pytest.mark.parametrize(
@@ -84,14 +93,42 @@ def test_mistakes_are_named(name: str, argv: list[str], says: str, capsys: pytes
 def test_families_that_are_none_are_named() -> None:
     with pytest.raises(ConfigError, match="families must name some"):
         study("transfer", ["families=none"]).run()
+    with pytest.raises(ConfigError, match="families=tiny has no family 'vgg'; it has bert, inception_e_n"):
+        study("transfer", ["families=tiny", "only=[vgg]"]).run()
 
 
 def test_the_other_script_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.evaluate(["experiment=curiosity"], "") == 1 and "scripts/sweep.py runs it" in capsys.readouterr().err
 
 
+ORIGIN: dict[str, Any] = {"error": None, "commit": "c", "machine": "m", "date": "d", "command": "the command"}
+
+
 def test_pages_tell_every_value() -> None:
-    origin: dict[str, Any] = {"error": None, "commit": "c", "machine": "m", "date": "d"}
-    table = pd.DataFrame([{"training": "icm=none", "seed": k, "share": 0.5 + 0.01 * k, **origin} for k in (1, 2, 3)])
-    text = studied.curiosity(table, "the command")
-    assert "| icm=none | -48.00 |" in text and "-49.00, -48.00, -47.00" in text and "with 3 values" in text and "`the command`" in text
+    shares = {"icm=none": (0.51, 0.52, 0.53), "icm=default icm.beta=0.1 icm.eta=1": (0.41, 0.42, 0.43)}
+    shares["icm=default icm.beta=0.1 icm.eta=2"] = (0.61, 0.42, 0.53)
+    rows = [
+        {"training": t, "seed": k, "share": v, "final_share": 0.9, "curve": f"0:1 {k}00:0.6 {k}000:{v}", "about": a, **ORIGIN}
+        for a in ("model=a", "model=b")
+        for t, values in shares.items()
+        for k, v in enumerate(values, 1)
+    ]
+    text = studied.curiosity(pd.DataFrame(rows))
+    assert "with 3 values" in text and "`the command`" in text and text.count("## model=") == 2
+    assert "| icm=none | -48.00 | -49.00 to -47.00 | -49.00, -48.00, -47.00 | -10.00 | - |  |  |" in text
+    assert "| -10.00 | 1,000 to - | -10.00 (-10.00 to -10.00) | lower |" in text
+    assert "not told apart" in text.split("icm.eta=2 |")[1].split("\n")[0]
+    assert "| beta 0.1 | -58.00 | -47.50 |" in text  # what is of another experiment stands by itself
+
+
+def test_transfer_compares_on_the_same_graphs() -> None:
+    changes = {"gain": (-10.0, -20.0), "zero-shot": (-11.0, -21.0), "greedy": (-10.0, -20.0)}
+    rows = [
+        {"family": "bert", "method": m, "seed": k, "graph": f"bert {k}", "change": v, "evaluations": 7, "about": "a", **ORIGIN}
+        for m, values in changes.items()
+        for k, v in enumerate(values)
+    ]
+    text = studied.transfer(pd.DataFrame(rows))
+    assert "| bert | -15.00 | -16.00 | -15.00 |" in text
+    assert "| bert | zero-shot | -16.00 | -11.00, -21.00 | 7 | -1.00 (-1.00 to -1.00) | lower |" in text
+    assert "| bert | greedy | -15.00 | -10.00, -20.00 | 7 | 0.00 | equal |" in text

@@ -51,12 +51,16 @@ def thesis(name: str, overrides: Sequence[str]) -> Thesis:
     keys, left = config.experiment(name, overrides)
     if left:
         raise ConfigError(f"experiment={name} has no key '{left[0].partition('=')[0]}'; it has {', '.join(keys)}")
-    if not isinstance(keys["seeds"], int) or isinstance(keys["seeds"], bool) or keys["seeds"] < 1:
-        raise ConfigError(f"seeds must be a whole number of at least 1, not {keys['seeds']!r}")
+    for key in ("seeds", "evaluations", "times"):
+        if not isinstance(keys[key], int) or isinstance(keys[key], bool) or keys[key] < 1:
+            raise ConfigError(f"{key} must be a whole number of at least 1, not {'null' if keys[key] is None else repr(keys[key])}")
     if unknown := [p for p in keys["only"] if p not in keys["problems"]]:
         raise ConfigError(f"there is no problem '{unknown[0]}'; there are {', '.join(keys['problems'])}")
     learn = ("trained", "as_long") if keys["learn"] else ()
-    methods = [(group, m, words) for group in ("methods", *learn) for m, words in keys[group].items()]
+    there = [m for group in ("methods", "trained", "as_long") for m in keys[group]]
+    if unknown := [m for m in keys["without"] if m not in there]:
+        raise ConfigError(f"there is no method '{unknown[0]}'; there are {', '.join(there)}")
+    methods = [(group, m, words) for group in ("methods", *learn) for m, words in keys[group].items() if m not in keys["without"]]
     first = next(iter(keys["trained"]), "")
     memo: config.Memo = {}
     found: list[Run] = []
@@ -152,9 +156,10 @@ def _digest(rules: str) -> str:
 
 
 def _policy(job: Job) -> bytes:
-    if job.keys["search"] != "agent":
-        return b""
     from cgorl.search.agent import GENERAL
 
-    path = Path(job.cfg.search.checkpoint or GENERAL)
+    named = job.cfg.search.get("checkpoint", "general")
+    if job.keys["search"] not in ("agent", "agent_train") or (job.keys["search"] == "agent_train" and named is None):
+        return b""
+    path = GENERAL if named in (None, "general") else Path(named)
     return hashlib.blake2b(path.read_bytes()).digest() if path.is_file() else b""

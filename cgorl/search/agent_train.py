@@ -1,4 +1,4 @@
-"""AgentTrain: trains an agent on the given graph for as long as the budget lasts, and hands back the best that it came to."""
+"""AgentTrain: trains an agent on the given graph for a share of the budget, searches with it for the rest, and hands back the best."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cgorl.search.agent import policy_file, positive
+from cgorl.search.agent import GENERAL, policy_file, positive, scorer, share
 from cgorl.search.course import Course
-from cgorl.search.inference import reach
+from cgorl.search.inference import Inference, reach
 from cgorl.search.method import Method
 from cgorl.search.searcher import SearchError, check
 from cgorl.search.state import State
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 CHOICES = {"curiosity": ("icm", "none", "count"), "encoder": ("gcn", "gat", "gin", "none"), "reward": ("dense", "terminal", "best")}
 """What there is of each; said again here so that a wrong one is named before torch is loaded."""
 
+_ENDLESS = 1_000_000
+"""Walks, more than any limit lets be walked."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentTrain(Method):
     """PPO on one graph, with `curiosity` icm, count or none; `steps` at most, of all its `envs` together.
 
-    From nothing, or from the policy in the file `checkpoint`, which then says what its encoder is.
+    From nothing, or from the policy in the file `checkpoint` ("general": the one in data/agents/), which then says what its
+    encoder is. The training ends when `learn` of a limit is used up; with what is left the policy walks as `search=agent`
+    does, `hedge` of its walks led by gains: without a limit as many walks as that takes by default.
 
     Episodes have at most `horizon` steps; null: as of `Inference`.
     """
@@ -37,6 +42,8 @@ class AgentTrain(Method):
     layers: int = 2
     reward: str = "dense"
     horizon: int | None = None
+    learn: float = 0.8
+    hedge: float = 0.5
     steps: int = 100_000
     envs: int = 8
     learning_rate: float = 0.001
@@ -51,7 +58,14 @@ class AgentTrain(Method):
         least = {"hidden": 1, "layers": 1, "steps": 1, "envs": 1, "seed": 0, **({} if self.horizon is None else {"horizon": 1})}
         check(self, least, whole=least)
         positive("learning_rate", self.learning_rate)
-        policy_file(self.checkpoint)
+        share("learn", self.learn)
+        share("hedge", self.hedge)
+        policy_file(self._from)
+
+    @property
+    def _from(self) -> str | None:
+        """The file of the policy to begin with."""
+        return str(GENERAL) if self.checkpoint == "general" else self.checkpoint
 
     def prepare(self) -> None:
         """Imports torch, which may take seconds."""
@@ -75,10 +89,9 @@ class AgentTrain(Method):
 
         def tell(env: RewriteEnv) -> None:
             nonlocal ended
-            limit = budget.evaluations
             if not env.path or ended:
                 return
-            if meter.spent() or (limit is not None and meter.evaluations + len(env.at.prices) > limit):
+            if meter.spent() or meter.used(len(env.at.prices)) > self.learn:
                 ended = True
                 return
             meter.expansions, meter.evaluations = meter.expansions + 1, meter.evaluations + len(env.at.prices)
@@ -87,24 +100,22 @@ class AgentTrain(Method):
             else:
                 meter.tell(course.best.cost_ms, course.best.way.length)
 
-        budget = meter.budget
         # greed is not tried for the horizon: the budget would have to pay for it
         start = Start.of(graph, rules, cost, 0)
         envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon or reach(course.start)), tell) for _ in range(self.envs)]
-        if self.checkpoint is None:
+        if self._from is None:
             policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
         else:
-            policy = grown(files.policy(self.checkpoint, rules)[0], rules, self.seed)
+            policy = grown(files.policy(self._from, rules)[0], rules, self.seed)
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:
             curiosity.begin(rules, policy.rules.known, self.seed)
         options = PPO(total_timesteps=self.steps, num_envs=self.envs, learning_rate=self.learning_rate)
         learner = Learner(options, policy, envs, curiosity, self.seed)
-        while learner.updates < options.num_updates:
+        while learner.updates < options.num_updates and not ended:
             learner.update(lambda: ended)
-            if ended:
-                return meter.limit() or "evaluations"
-        return "all steps trained"
+        walks = Inference(samples=_ENDLESS if meter.limited else Inference().samples, horizon=self.horizon, seed=self.seed)
+        return meter.limit() or walks.search(course, scorer(policy), self.hedge)
 
 
 def _followed(state: State, path: Sequence[Move]) -> State:

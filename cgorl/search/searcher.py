@@ -146,6 +146,17 @@ class Meter:
             return "evaluations"
         return ""
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return any(x is not None for x in (self.budget.seconds, self.budget.expansions, self.budget.evaluations))
+
+    def used(self, more: int = 0) -> float:
+        """The largest share of a limit that is used up, once an expansion of `more` evaluations is paid for; 0 without a limit."""
+        b = self.budget
+        spent = ((self.seconds, b.seconds), (self.expansions + 1, b.expansions), (self.evaluations + more, b.evaluations))
+        return max([x / limit if limit else float("inf") for x, limit in spent if limit is not None], default=0.0)
+
     def tell(self, best_ms: float, rewrites: int) -> None:
         """Reports to the listener."""
         if self._listen is not None:

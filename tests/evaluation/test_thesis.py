@@ -47,6 +47,9 @@ def test_each_method_runs_once_with_each_seed_and_is_kept(monkeypatch: pytest.Mo
     text = Path("kept/thesis_main.md").read_text()
     assert "lower than every baseline at equal evaluations | tiny" in text and "seeds=2" in text and "with 2 seeds" in text
     assert {r.method for r in thesis("thesis_main", [TINY, *FEW, "learn=false"]).runs} == set(what.keys["methods"])
+    assert {r.method for r in what.runs} - {r.method for r in thesis("thesis_main", [TINY, *FEW, "without=[annealing long]"]).runs} == {
+        "annealing long"
+    }
     ran.clear()
     assert "in as many seconds | tiny" in text
     assert len(explore(what, Listening(begin=lambda job: ran.append(job.words)))) == len(table) and not ran
@@ -70,7 +73,10 @@ def test_a_table_of_something_else_is_named() -> None:
     ("argv", "says"),
     [
         (["seeds=0"], "seeds must be"),
+        (["evaluations=null"], "evaluations must be a whole number of at least 1, not null"),
+        (["times=0.5"], "times must be a whole number of at least 1, not 0.5"),
         (["only=[vgg]"], "no problem 'vgg'"),
+        (["without=[vgg]"], "no method 'vgg'; there are greedy"),
         (["model=bert"], "no key 'model'"),
         (["evaluationz=3"], "no key 'evaluationz'"),
         (["only=vgg"], r"only must be a list, as \[a,b\], not 'vgg'"),
@@ -105,6 +111,12 @@ def test_claims_by_hand() -> None:
     worse = [row("agent", 8.2, "0:10 290:8.2", k) for k in (1, 2)]
     found = {c[0]: c[2:] for c in claims({"p": methods(pd.DataFrame([*rows[:2], *worse]))})}
     assert found["lower than every baseline at equal evaluations"][1] == "no: higher"
+    long = [row("train general", 7.9, "0:10", k) for k in (1, 2)] + [row("backtracking long", 8.0, "0:10"), row("beam long", 8.5, "0:10")]
+    told = claims({"p": methods(pd.DataFrame(long))})
+    assert [(c[0], c[3]) for c in told] == [
+        ("training on the graph from the general policy pays against every baseline at as many evaluations", "yes")
+    ]
+    assert "backtracking long -20.00 %" in told[0][2]
     assert (
         found["as cheap as the best known with at most half of backtracking's evaluations, zero-shot"][1]
         == "no: does not come near the best known"

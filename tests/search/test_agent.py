@@ -21,7 +21,7 @@ from cgorl.cost.model import CostModel
 from cgorl.env.rewrite import RewriteEnv, Start
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
-from cgorl.search import trace
+from cgorl.search import agent_train, trace
 from cgorl.search.agent import Agent
 from cgorl.search.agent_train import CHOICES, AgentTrain
 from cgorl.search.course import Course, anytime
@@ -119,7 +119,33 @@ def test_training_on_the_given_graph_passes_a_barrier() -> None:
     assert start().greedy == 0
     search = AgentTrain(curiosity="none", hidden=16, layers=1, steps=1500, learning_rate=3e-3)
     found = search(chain(), TOY, Prices(), Budget())
-    assert found.cost_ms < found.initial_cost_ms and found.stopped == "all steps trained"
+    assert found.cost_ms < found.initial_cost_ms and found.stopped == "all walks walked"
+
+
+def test_after_its_share_of_the_budget_a_training_walks_and_is_not_behind_greed(monkeypatch: pytest.MonkeyPatch) -> None:
+    g = small("repvgg_a0")
+    greedy = Greedy()(g, RULES, cost(), Budget())
+    limit, trained_for = 4 * greedy.evaluations, list[float]()
+
+    class Noting(Inference):
+        def search(self, course: Course, score: Scorer, hedge: float = 0.0) -> str:
+            trained_for.append(course.meter.evaluations / limit)
+            return super().search(course, score, hedge)
+
+    monkeypatch.setattr(agent_train, "Inference", Noting)
+    for learn in (0.0, 0.4):
+        search = AgentTrain(curiosity="none", hidden=8, layers=1, envs=1, learn=learn)
+        found = search(g, RULES, cost(), Budget(evaluations=limit))
+        assert found.evaluations <= limit and found.cost_ms <= greedy.cost_ms + 1e-12
+    assert trained_for[0] < 0.1 and 0.3 < trained_for[1] <= 0.4
+
+
+def test_a_training_may_begin_with_the_policy_that_is_there(monkeypatch: pytest.MonkeyPatch, trained: Path) -> None:
+    monkeypatch.setattr(agent_train, "GENERAL", trained)
+    words = {"curiosity": "none", "steps": 64, "envs": 2}
+    found = AgentTrain(checkpoint="general", **words)(small("repvgg_a0"), RULES, cost(), Budget())
+    named = AgentTrain(checkpoint=str(trained), **words)(small("repvgg_a0"), RULES, cost(), Budget())
+    assert (found.cost_ms, found.evaluations) == (named.cost_ms, named.evaluations)
 
 
 def test_rules_that_are_new_or_changed_are_named_in_a_warning(trained: Path, tmp_path: Path) -> None:
@@ -210,6 +236,7 @@ def test_what_is_amiss_is_named(trained: Path, tmp_path: Path) -> None:
         (lambda: Agent(seed=None), "search.seed must be a whole number"),  # type: ignore[arg-type]
         (lambda: Guided(seed="abc"), "search.seed must be a whole number"),  # type: ignore[arg-type]
         (lambda: AgentTrain(seed=-1), "search.seed must be"),
+        (lambda: AgentTrain(learn=1.5), "search.learn must be a number from 0 to 1"),
     ],
 )
 def test_wrong_options_are_named(make: Any, says: str) -> None:
