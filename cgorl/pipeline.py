@@ -179,7 +179,7 @@ def optimize(
         graph,
         model,
         start,
-        found.initial_cost_ms,
+        cost_ms if graph is model else found.initial_cost_ms,  # what the clean-up alone would have saved is not told as a loss
         cost_ms,
         trace,
         proof,

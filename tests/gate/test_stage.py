@@ -56,6 +56,8 @@ def test_a_job_hands_back_what_the_gate_lets_through(monkeypatch: pytest.MonkeyP
     assert asked[:3] == [ORIGINAL, RESULT, SIMPLIFIED]
     told = "\n".join(line for line in lines(done) if line.startswith("gate"))
     found = summary(done)
+    assert done.cost_ms == done.cost.cost_ms(done.graph) and done.cost_ms <= done.initial_cost_ms
+    assert (done.cost_ms == done.initial_cost_ms) == (kept != RESULT)
     assert json.dumps(found) and found["gate"]["kept"] == kept and found["gate"]["before"]["cpu_ms"] == 1.0
     assert {"options", "onnxruntime", "onnx", "machine", "date", "measured", "after"} <= set(found["gate"])
     if kept == RESULT:
