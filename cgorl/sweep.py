@@ -8,6 +8,7 @@ A job writes into its own folder alone, so that a sweep reads as one whoever ran
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -77,7 +78,8 @@ def run(what: Sequence[Job], place: Path, tell: Callable[[int, str], None] | Non
 def launched(what: Sequence[Job], place: Path, launcher: Sequence[str]) -> list[Done]:
     """The jobs as they ended, run by a launcher of Hydra's: side by side, on other machines. Raises ConfigError where it is not there.
 
-    `launcher` are overrides such as `hydra/launcher=joblib hydra.launcher.n_jobs=2`.
+    `launcher` are overrides such as `hydra/launcher=joblib hydra.launcher.n_jobs=2`. Where it is interrupted, or gives up because a
+    job was killed, jobs are told by what their folders say of them.
     """
     try:
         ended = config.launch(launcher, _Work(tuple(what), place), len(what), place / "launcher")
@@ -87,8 +89,20 @@ def launched(what: Sequence[Job], place: Path, launcher: Sequence[str]) -> list[
             place.rmdir()
         raise
     except KeyboardInterrupt:
-        return [Done(job, None, "", INTERRUPTED) for job in what]
+        return [_ended(job, place, INTERRUPTED) for job in what]
+    except Exception as e:  # which one is the launcher's own affair
+        why = " ".join(str(e).split())[:200]
+        return [_ended(job, place, f"not ended when the launcher gave up: {type(e).__name__}: {why}") for job in what]
     return [d if isinstance(d, Done) else Done(job, None, "", _told(d)) for job, d in zip(what, ended, strict=True)]
+
+
+def _ended(job: Job, place: Path, otherwise: str) -> Done:
+    """The job as its folder says that it ended, or with the error `otherwise` where it does not."""
+    for file in sorted(place.glob(f"{JOBS}/*/{JOB}"), reverse=True):
+        told = json.loads(file.read_text(encoding="utf-8"))
+        if told["number"] == job.number:
+            return Done(job, told.get("share"), str(file.parent), told.get("error", otherwise))
+    return Done(job, None, "", otherwise)
 
 
 @dataclass(frozen=True, slots=True)

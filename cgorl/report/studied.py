@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cgorl.report.stats import LEVEL, coverage, interval, iqm, paired
-from cgorl.report.thesis import NEAR, spent_until
+from cgorl.report.thesis import NEAR, markdown, origin, spent, spent_until
 
 _CURIOSITY = """# Does curiosity pay?
 
@@ -47,10 +47,10 @@ def _trainings(of: pd.DataFrame) -> list[str]:
         mine = changes[str(training)]
         plain = changes.get(_plain(str(training)), {}) if _plain(str(training)) != training else {}
         ends = [_change(s) for s in one["final_share"].dropna()]
-        spent = [spent_until(str(c), near) for c in one["curve"]]
-        rows.append([str(training), *_spread(list(mine.values())), _number(iqm(ends)), _steps(spent), *_apart(paired(mine, plain))])
+        near_by = [spent_until(str(c), near) for c in one["curve"]]
+        rows.append([str(training), *_spread(list(mine.values())), _number(iqm(ends)), spent(near_by), *_apart(paired(mine, plain))])
     head = ("training", *_SPREAD, "episodes end at %", "steps to near", "difference to none", "differs")
-    return [*_markdown(head, rows), ""]
+    return [*markdown(head, rows), ""]
 
 
 def _plain(training: str) -> str:
@@ -72,7 +72,7 @@ def _grids(of: pd.DataFrame) -> list[str]:
         if len(grid) < 2:
             continue
         rows = [[f"beta {b}", *(_number(grid.get((b, e), math.nan)) for e in etas)] for b in betas]
-        found += [f"{rest}, IQM of the best in %:", "", *_markdown(("", *(f"eta {e}" for e in etas)), rows), ""]
+        found += [f"{rest}, IQM of the best in %:", "", *markdown(("", *(f"eta {e}" for e in etas)), rows), ""]
     return found
 
 
@@ -85,7 +85,7 @@ def transfer(table: pd.DataFrame) -> str:
         mean = {(str(f), str(m)): iqm([float(c) for c in one["change"]]) for (f, m), one in of.groupby(["family", "method"], sort=False)}
         families = dict.fromkeys(f for f, _ in mean)
         rows = [[f, *(_number(mean.get((f, m), math.nan)) for m in methods)] for f in families]
-        parts += [f"## {about}", "", "Interquartile means in %:", "", *_markdown(("left out", *methods), rows), ""]
+        parts += [f"## {about}", "", "Interquartile means in %:", "", *markdown(("left out", *methods), rows), ""]
         parts += ["Every graph, in the same order for each method of a family:", "", *_by_method(of), ""]
     return "\n".join(parts)
 
@@ -102,7 +102,7 @@ def _by_method(of: pd.DataFrame) -> list[str]:
             apart = _apart(paired(mine, changes.get(_PLAIN, {}))) if method != _PLAIN else ["", ""]
             each = ", ".join(f"{v:.2f}" for v in mine.values())
             rows.append([str(family), method, _number(iqm(list(mine.values()))), each, f"{evaluations[method]:,.0f}", *apart])
-    return _markdown(("left out", "method", "IQM %", "each graph", "evaluations", "difference to gain", "differs"), rows)
+    return markdown(("left out", "method", "IQM %", "each graph", "evaluations", "difference to gain", "differs"), rows)
 
 
 _SPREAD = ("IQM %", "interval", "each")
@@ -114,11 +114,6 @@ def _change(share: Any) -> float:
 
 def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.2f}"
-
-
-def _steps(spent: Sequence[float]) -> str:
-    words = ["-" if math.isnan(n) else f"{n:,.0f}" for n in sorted(spent, key=lambda n: math.inf if math.isnan(n) else n)]
-    return words[0] if len(set(words)) == 1 else f"{words[0]} to {words[-1]}"
 
 
 def _apart(differences: Sequence[float]) -> list[str]:
@@ -140,19 +135,10 @@ def _spread(values: Sequence[float]) -> list[str]:
 
 
 def _origin(table: pd.DataFrame) -> list[str]:
-    failed = [f"- failed: {e}" for e in dict.fromkeys(table["error"].dropna())]
-    return [
-        *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])),
-        *(f"- {k}: {', '.join(dict.fromkeys(map(str, table[k])))}" for k in ("commit", "machine", "date")),
-        *failed,
-    ]
+    return [*origin(table), *(f"- failed: {e}" for e in dict.fromkeys(table["error"].dropna()))]
 
 
 def _coverage(ran: pd.DataFrame, by: list[str]) -> list[str]:
     counts = sorted({int(n) for n in ran.groupby(by).size() if n > 1}) if len(ran) else []
     told = ", ".join(f"{100 * coverage(n):.0f} % with {n} values" for n in counts)
     return [f"- intervals: {100 * LEVEL:.0f} % in name; of normal values they hold the true one in {told or '-'}"]
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
