@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from cgorl import cli, config
 from cgorl.config import CONF, ConfigError
 from cgorl.report import studied
 from cgorl.studies import study
+from cgorl.tracking import Tracker
 from tests.test_config import Watched, keys
 from tests.test_training import QUICK, SMALL
 
@@ -50,6 +52,31 @@ def test_curiosity_trains_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| icm=count |" in text and "- failed: icm.beta must be" in text and "seeds=1" in text
     said.clear()
     assert study("curiosity", given).run(said.append) == 1 and sum("there already" in t for t in said) == 3
+
+
+def test_what_was_killed_goes_on_from_its_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    longer = TINY.replace("total_timesteps=16", "total_timesteps=64")  # 4 updates
+    given = [f"common='{longer}'", "compared=['icm=none']", "seeds=1"]
+    assert study("curiosity", [*given, "output=whole"]).run() == 0
+    shutil.rmtree("runs")
+    right = Tracker.log
+
+    def killed(tracker: Tracker, *words: Any, **more: Any) -> None:
+        right(tracker, *words, **more)
+        if len((tracker.folder / "metrics.jsonl").read_text().splitlines()) == 2:
+            raise SystemExit  # nothing of cgorl's hears it, as with a kill
+
+    monkeypatch.setattr(Tracker, "log", killed)
+    with pytest.raises(SystemExit):
+        study("curiosity", [*given, "output=cut"]).run()
+    monkeypatch.setattr(Tracker, "log", right)
+    assert not Path("cut").exists()
+    said: list[str] = []
+    assert study("curiosity", [*given, "output=cut"]).run(said.append) == 0
+    assert "  goes on from runs/train/" in said[1]
+    whole, cut = (pd.read_csv(f"{name}/curiosity.csv").drop(columns="command") for name in ("whole", "cut"))
+    pd.testing.assert_frame_equal(whole, cut)
+    assert sorted(len(f.read_text().splitlines()) for f in Path("runs").glob("train/*/metrics.jsonl")) == [2, 2]
 
 
 def test_transfer_leaves_each_family_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -39,7 +39,7 @@ def curiosity(table: pd.DataFrame) -> str:
 
 def _trainings(of: pd.DataFrame) -> list[str]:
     near = float(of["share"].min()) * (1 + NEAR)
-    changes = {
+    changes: dict[str, dict[Hashable, float]] = {
         str(t): {int(r["seed"]): _change(r["share"]) for r in one.to_dict("records")} for t, one in of.groupby("training", sort=False)
     }
     rows = []
@@ -93,7 +93,7 @@ def transfer(table: pd.DataFrame) -> str:
 def _by_method(of: pd.DataFrame) -> list[str]:
     rows = []
     for family, here in of.groupby("family", sort=False):
-        changes = {
+        changes: dict[str, dict[Hashable, float]] = {
             str(m): {(r["seed"], r["graph"]): float(r["change"]) for r in one.to_dict("records")}
             for m, one in here.groupby("method", sort=False)
         }
