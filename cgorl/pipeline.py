@@ -166,7 +166,8 @@ def optimize(
     verdict = None
     if gated is not None and graph is not model:
         say("gate", None)
-        best, verdict = gate(model, start, Found(graph, trace, proof), cost, dims or {}, gated, seed, lambda share: say("gate", share))
+        result = Found(graph, trace, proof, found.runners_up)
+        best, verdict = gate(model, start, result, cost, dims or {}, gated, seed, lambda share: say("gate", share))
         graph, trace = best.graph, best.trace
         proof = best.proof if proof.ok else proof  # what was found wrong stays told
         lap("gate")
@@ -178,7 +179,7 @@ def optimize(
         graph,
         model,
         start,
-        found.initial_cost_ms,
+        cost_ms if graph is model else found.initial_cost_ms,  # what the clean-up alone would have saved is not told as a loss
         cost_ms,
         trace,
         proof,

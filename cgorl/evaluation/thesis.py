@@ -52,8 +52,9 @@ def thesis(name: str, overrides: Sequence[str]) -> Thesis:
     keys, left = config.experiment(name, overrides)
     if left:
         raise ConfigError(f"experiment={name} has no key '{left[0].partition('=')[0]}'; it has {', '.join(keys)}")
-    if not isinstance(keys["seeds"], int) or isinstance(keys["seeds"], bool) or keys["seeds"] < 1:
-        raise ConfigError(f"seeds must be a whole number of at least 1, not {keys['seeds']!r}")
+    for key in ("seeds", "evaluations", "times"):
+        if not isinstance(keys[key], int) or isinstance(keys[key], bool) or keys[key] < 1:
+            raise ConfigError(f"{key} must be a whole number of at least 1, not {'null' if keys[key] is None else repr(keys[key])}")
     if unknown := [p for p in keys["only"] if p not in keys["problems"]]:
         raise ConfigError(f"there is no problem '{unknown[0]}'; there are {', '.join(keys['problems'])}")
     learn = ("trained", "as_long") if keys["learn"] else ()

@@ -1,4 +1,4 @@
-"""Candidates: the graphs that are worth a run beside a search's result: prefixes of its trace, and the trace without one of its rules."""
+"""Candidates: the graphs worth a run beside a search's result: prefixes of its trace, the next best graphs, the trace without a rule."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cgorl.ir.fold import fold_rewrites
 from cgorl.ir.graph import Graph
 from cgorl.search.trace import Step, without
+from cgorl.search.way import Way
 
 RESULT = "result"
 RULES = 3
@@ -24,10 +25,11 @@ class Candidate:
     anew: bool = False
 
 
-def candidates(start: Graph, trace: Sequence[Step]) -> Iterator[Candidate]:
-    """Graphs other than the trace's end, made one by one, the likelier ones first, none twice.
+def candidates(start: Graph, trace: Sequence[Step], runners_up: Sequence[Way] = ()) -> Iterator[Candidate]:
+    """Graphs other than the trace's end, made one by one, the likelier ones first, none twice; `runners_up` lead to the next best.
 
-    Prices err by rule: where one foretells a gain that is none, the trace without it is the better one.
+    Prices err by a little everywhere: the next best graphs are those in which what gained least is done otherwise. And they err
+    by rule: where one foretells a gain that is none, the trace without it is the better one.
     """
     lengths = {n: None for n in prefixes([s.before_ms - s.after_ms for s in trace]) if n < len(trace)}
     here, made = start, dict[int, Graph]()
@@ -44,6 +46,13 @@ def candidates(start: Graph, trace: Sequence[Step]) -> Iterator[Candidate]:
         if made[n].key not in seen:
             seen.add(made[n].key)
             yield Candidate(f"first {n} rewrites", fold_rewrites(made[n]), tuple(trace[:n]))
+    for n, way in enumerate(runners_up, 1):
+        steps, graph = way.trace(start), start
+        for step in steps:
+            graph = graph.replace(step.match.edit)
+        if graph.key not in seen:
+            seen.add(graph.key)
+            yield Candidate(f"runner-up {n}", fold_rewrites(graph), steps, True)
     for rule in left_out:
         graph, done, _ = without(start, trace, [k for k, s in enumerate(trace) if s.match.rule.name == rule])
         if graph.key not in seen:

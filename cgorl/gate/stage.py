@@ -27,6 +27,7 @@ from cgorl.ir.run import RunError
 from cgorl.ir.sizes import symbols
 from cgorl.ir.tensor import Array
 from cgorl.search.trace import Step, repriced
+from cgorl.search.way import Way
 
 _MAKING = 0.25
 _MOST_BYTES = 3 << 30
@@ -45,11 +46,12 @@ class Gated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What a job would hand back: the graph, the steps to it from the cleaned-up graph, and their proof."""
+    """What a job would hand back: the graph, the steps to it from the cleaned-up graph, their proof, and the next best of its search."""
 
     graph: Graph
     trace: tuple[Step, ...]
     proof: Proof
+    runners_up: tuple[Way, ...] = ()
 
 
 def gate(
@@ -125,7 +127,7 @@ def _others(model: Graph, start: Graph, found: Found) -> Iterator[Candidate]:
     yield Candidate(RESULT, found.graph, found.trace)
     if start.key != model.key:
         yield Candidate(SIMPLIFIED, fold_rewrites(start), ())
-    yield from candidates(start, found.trace)
+    yield from candidates(start, found.trace, found.runners_up)
 
 
 def _ready(

@@ -16,7 +16,8 @@ from onnx.reference.ops.op_lstm import LSTM as ReferenceLSTM
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_25 as ReferenceQuantizeLinear
 from onnx.reference.ops.op_rnn import RNN_14 as ReferenceRNN
 
-from cgorl.ir.oracle_ops import Array, OracleError
+from cgorl.ir.oracle_ops import OracleError
+from cgorl.ir.oracle_windows import Array
 
 
 class QuantizeLinear(ReferenceQuantizeLinear):

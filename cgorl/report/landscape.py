@@ -80,19 +80,23 @@ def page(table: pd.DataFrame, marks: Sequence[int]) -> str:
         says = _bold(verdict(one["room"])) + (
             "" if one["room"] >= NO_ROOM or by.get("best", {}).get("stopped") not in LIMITS else " found within its limits"
         )
-        costs.append([one["problem"], f"{one['initial_ms']:.4g}", *cells, known, room, says])
+        costs.append([one["problem"], f"{one['initial_ms']:.4g}", *cells, known, _spent(by.get("best")), room, says])
         shares = [_shares(one, ""), _shares(one, "way_")]
         needed = [_needed(by.get(m)) for m in (*methods, "best")]
         facts.append([one["problem"], f"{one['moves']:,.0f}", *shares, f"{one['depth']:.0f}", f"{100 * one['height']:.2f}", *needed])
     names = [n for m in methods for n in ([f"{m} {k}" for k in marks] if m == "backtracking" else [m])]
-    first = ["graph, rules, device", "initial ms", *names, "best known", "room", ""]
+    first = ["graph, rules, device", "initial ms", *names, "best known", "long run", "room", ""]
     second = ["graph, rules, device", "moves at start", "lower / keep / raise", "on the way", "depth", "height %", *methods, "long run"]
     sources = [f"- {what}: {', '.join(dict.fromkeys(table[what]))}" for what in ("commit", "machine", "date")]
     failed = [f"- {r['problem']}, {r['method']}: {r['error']}" for r in table.to_dict("records") if isinstance(r["error"], str)]
     parts = [
         *(_HEAD, *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])), *sources, ""),
         *("## Cost after the search, change in % of the initial cost", "", *_markdown(first, costs), ""),
-        *("backtracking N: after N expansions; a cell is empty where the method was cut off by its time before.", ""),
+        *(
+            "backtracking N: after N expansions; a cell is empty where the method was cut off by its time before.",
+            "long run: the seconds or distinct graphs that it was given to find the best known; queue empty: there was no more to try.",
+            "",
+        ),
         *("## Moves, barrier, and evaluations needed", ""),
         *("Evaluations until a method's own best / until within 0.1 % of the best known (- : never).", "", *_markdown(second, facts), ""),
         *(["## Failed", "", *failed, ""] if failed else []),
@@ -104,6 +108,15 @@ def _change(row: Mapping[str, Any] | None, key: str) -> str:
     if row is None or pd.isna(row[key]):
         return ""
     return f"{100 * (row[key] / row['initial_ms'] - 1):.2f}"
+
+
+def _spent(row: Mapping[str, Any] | None) -> str:
+    """What a run had spent when it ended, in the terms of the limit that ended it; what it says of itself where none did."""
+    ended = None if row is None else row.get("stopped")
+    if row is None or not isinstance(ended, str):
+        return ""
+    units = {"seconds": "s", "expansions": "graphs", "evaluations": "prices"}
+    return f"{row[ended]:,.0f} {units[ended]}" if ended in units else ended
 
 
 def _shares(row: Mapping[str, Any], prefix: str) -> str:

@@ -22,10 +22,11 @@ _TRANSFER = """# What does it know of a family that it never saw?
 
 An agent is trained on all families but one, and searches graphs of that one: as it is, and after training on each for a while.
 Changes in % of the first cost; lower is better. Each seed has a policy and graphs of its own, and differences are on the same graphs.
-`zero-shot` lets every second walk be led by gains, as search=agent does by default; where it is no better than `gain`, that is
-what it owes its result to, and `zero-shot alone` is what was learnt.
+`zero-shot` lets every second walk be led by gains, as search=agent does by default, and `zero-shot alone` none. Something was learnt
+that carries over where they come lower than both controls: `gain`, the same walks led by gains alone, and `untrained`, led by a network
+that has learnt nothing.
 """
-_NONE, _PLAIN = "icm=none", "gain"
+_NONE, _CONTROLS = "icm=none", ("gain", "untrained")
 
 
 def curiosity(table: pd.DataFrame) -> str:
@@ -99,10 +100,10 @@ def _by_method(of: pd.DataFrame) -> list[str]:
         }
         evaluations = {str(m): float(one["evaluations"].astype(float).median()) for m, one in here.groupby("method", sort=False)}
         for method, mine in changes.items():
-            apart = _apart(paired(mine, changes.get(_PLAIN, {}))) if method != _PLAIN else ["", ""]
+            apart = [" ".join(_apart(paired(mine, changes.get(c, {})) if c != method else [])) for c in _CONTROLS]
             each = ", ".join(f"{v:.2f}" for v in mine.values())
             rows.append([str(family), method, _number(iqm(list(mine.values()))), each, f"{evaluations[method]:,.0f}", *apart])
-    return markdown(("left out", "method", "IQM %", "each graph", "evaluations", "difference to gain", "differs"), rows)
+    return markdown(("left out", "method", "IQM %", "each graph", "evaluations", *(f"difference to {c}" for c in _CONTROLS)), rows)
 
 
 _SPREAD = ("IQM %", "interval", "each")

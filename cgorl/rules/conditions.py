@@ -95,3 +95,6 @@ PLAIN = frozenset(
 
 ROUND = frozenset({"operand_is", "unactivated", "not_activation"})
 """Conditions that look at what is round the values they are given."""
+
+PAST = frozenset({"not_activation"})
+"""Those of them that look at who reads what their value is made of: one operator further upstream than the source need go."""

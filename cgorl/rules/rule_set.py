@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgorl.ir.graph import Graph
-from cgorl.rules.conditions import ROUND
+from cgorl.rules.conditions import PAST, ROUND
 from cgorl.rules.look import Glances, Names, look_at, may_match, spoken_of
 from cgorl.rules.pattern import operator
 from cgorl.rules.recipe import Recipes
@@ -81,8 +81,8 @@ class RuleSet:
 
     @cached_property
     def depths(self) -> Mapping[str, int]:
-        """How many operators deep each rule's source reaches, by name."""
-        return {r.name: r.depth for r in self.rules}
+        """How many operators deep each rule looks from a root, by name: its source, and conditions that look past it."""
+        return {r.name: r.depth + any(c.op in PAST for c in r.conditions) for r in self.rules}
 
     @cached_property
     def several(self) -> frozenset[str]:
@@ -96,7 +96,7 @@ class RuleSet:
 
     @cached_property
     def reach(self) -> int:
-        """How many operators deep the deepest source is."""
+        """How many operators deep the rules look at most."""
         return max(self.depths.values(), default=0)
 
     @cached_property

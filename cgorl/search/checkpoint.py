@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,13 @@ class CheckpointError(SearchError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a checkpoint says: what was spent, the best way, what ended the search if it had, and its memory."""
+    """What a checkpoint says: what was spent, the best way and the next best, what ended the search if it had, and its memory."""
 
     expansions: int
     evaluations: int
     seconds: float
     best: int
+    runners_up: tuple[int, ...]
     ended: str
     memory: Mapping[str, Any]
     ways: list[Way]
@@ -81,10 +82,18 @@ class Checkpoint:
         ways = [Way(cost.cost_ms(graph), told["size"])]
         for before, rule, nodes, cost_ms, size in told["ways"]:
             ways.append(Way(cost_ms, size, ways[before], by_name[rule], tuple(nodes)))
-        spent = told["spent"]
-        return Record(spent["expansions"], spent["evaluations"], spent["seconds"], told["best"], told["ended"], told["memory"], ways)
+        spent, next_best = told["spent"], tuple(told.get("runners_up", ()))  # files of earlier versions lack these
+        so_far = spent["expansions"], spent["evaluations"], spent["seconds"]
+        return Record(*so_far, told["best"], next_best, told["ended"], told["memory"], ways)
 
-    def save(self, meter: Meter, best: Way, memory: Callable[[Callable[[State | Way], int]], dict[str, Any]], ended: str = "") -> None:
+    def save(
+        self,
+        meter: Meter,
+        best: Way,
+        runners_up: Sequence[Way],
+        memory: Callable[[Callable[[State | Way], int]], dict[str, Any]],
+        ended: str = "",
+    ) -> None:
         """Writes the file. Raises CheckpointError."""
         numbers: dict[Way, int] = {}
         ways: list[tuple[int, str, tuple[int, ...], float, int]] = []
@@ -109,6 +118,7 @@ class Checkpoint:
             "spent": {"expansions": meter.expansions, "evaluations": meter.evaluations, "seconds": meter.seconds},
             "size": first.size,
             "best": number(best),
+            "runners_up": [number(way) for way in runners_up],
             "ended": ended,
             "memory": memory(number),
             "ways": ways,

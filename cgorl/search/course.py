@@ -13,6 +13,7 @@ from cgorl.ir.graph import Graph
 from cgorl.ir.seldom import seldom_collected
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint, Record
+from cgorl.search.runners_up import MOST, runners_up
 from cgorl.search.searcher import Budget, Meter, SearchResult
 from cgorl.search.state import State
 from cgorl.search.way import Way
@@ -31,6 +32,7 @@ class Course:
         self.memory: Mapping[str, Any] = record.memory if record else {}
         self._ways = record.ways if record else []
         self.best = self.state(record.best) if record else start
+        self.runners_up: tuple[Way, ...] = tuple(self._ways[n] for n in record.runners_up) if record else ()
         if not record:
             self.offer(start)
 
@@ -48,7 +50,10 @@ class Course:
         """Takes `state` for the best if it is better; tells the listener either way."""
         better = state.way.better(self.best.way)
         if better:
-            self.best = state
+            self.best, before = state, self.best
+            self.runners_up = runners_up(state.way, (*self.runners_up, before.way))
+        elif len(self.runners_up) < MOST or state.way.better(self.runners_up[-1]):
+            self.runners_up = runners_up(self.best.way, (*self.runners_up, state.way))
         self.meter.tell(self.best.cost_ms, self.best.way.length)
         return better
 
@@ -56,7 +61,7 @@ class Course:
         """The limit that is reached, empty while there is room; called where a search can be taken up again from `memory`."""
         spent = self.meter.limit()
         if self._checkpoint is not None and self.meter.whole and (spent or self._checkpoint.due):
-            self._checkpoint.save(self.meter, self.best.way, memory)
+            self._checkpoint.save(self.meter, self.best.way, self.runners_up, memory)
         return spent
 
     def way(self, number: int) -> Way:
@@ -130,11 +135,12 @@ def anytime(
         with _orderly(meter), seldom_collected():
             stopped = record.ended if record and record.ended else work(course)
         if checkpoint is not None and not meter.limit():
-            checkpoint.save(meter, course.best.way, lambda number: {}, stopped)
+            checkpoint.save(meter, course.best.way, course.runners_up, lambda number: {}, stopped)
     except KeyboardInterrupt:
         stopped = "interrupted"
     if course is None:
         return SearchResult(graph, initial, initial, (), meter.expansions, meter.evaluations, meter.seconds, stopped)
     end = course.best
     trace = end.way.trace(graph)
-    return SearchResult(end.graph, cost.cost_ms(end.graph), initial, trace, meter.expansions, meter.evaluations, meter.seconds, stopped)
+    spent = meter.expansions, meter.evaluations, meter.seconds
+    return SearchResult(end.graph, cost.cost_ms(end.graph), initial, trace, *spent, stopped, course.runners_up)

@@ -12,6 +12,7 @@ from cgorl.cost.model import CostModel
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.trace import Step
+from cgorl.search.way import Way
 
 LIMITS = ("seconds", "expansions", "evaluations", "interrupted")
 """What a search says that stopped it when it did not end by itself."""
@@ -67,7 +68,10 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """The best graph found and how it came about; `stopped` says what ended the search."""
+    """The best graph found and how it came about; `stopped` says what ended the search.
+
+    `runners_up` are the ways to the next best graphs, the cheapest first (see `cgorl.search.runners_up`).
+    """
 
     graph: Graph
     cost_ms: float
@@ -77,6 +81,7 @@ class SearchResult:
     evaluations: int
     seconds: float
     stopped: str
+    runners_up: tuple[Way, ...] = ()
 
 
 class Searcher(Protocol):

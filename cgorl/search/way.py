@@ -24,6 +24,13 @@ class Way:
         """Whether its graph is cheaper than the other's, or as cheap and smaller."""
         return self.cost_ms < other.cost_ms - 1e-12 or (self.cost_ms < other.cost_ms + 1e-12 and self.size < other.size)
 
+    def behind(self) -> Iterator[Way]:
+        """The ways that it goes on from, itself first, the first graph's last."""
+        at: Way | None = self
+        while at is not None:
+            yield at
+            at = at.before
+
     def base(self) -> Way:
         """The best graph on the way, itself included; of equals the last."""
         best = at = self

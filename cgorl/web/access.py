@@ -13,6 +13,7 @@ from ninja.utils import check_csrf
 
 from cgorl.web.refusals import RefusalError
 
+STRANGER = "log in first, or give name and password"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 

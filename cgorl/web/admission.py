@@ -13,7 +13,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import close_old_connections
 
 from cgorl.web import quotas
-from cgorl.web.access import by_password
+from cgorl.web.access import STRANGER, by_password
 from cgorl.web.owner import owner
 from cgorl.web.refusals import RefusalError
 
@@ -25,7 +25,7 @@ def admit(scope: MutableMapping[str, Any]) -> None:
         request.session = import_module(settings.SESSION_ENGINE).SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
         request.user = by_password(request) or get_user(request)
         if settings.ACCOUNTS and not request.user.is_authenticated:
-            raise RefusalError(401, "log in first, or give name and password")
+            raise RefusalError(401, STRANGER)
         quotas.check_jobs(owner(request))
         quotas.check_uploads(owner(request))
     finally:

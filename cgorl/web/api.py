@@ -9,17 +9,17 @@ from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOper
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from ninja import File, Form, NinjaAPI, Status
-from ninja.errors import ValidationError
+from ninja.errors import AuthenticationError, ValidationError
 from ninja.files import UploadedFile
 
 from cgorl.web import choices, download, events, start
 from cgorl.web import queue as queues
-from cgorl.web.access import access
+from cgorl.web.access import STRANGER, access
 from cgorl.web.models import Job, Kind, Source
 from cgorl.web.owner import find, mine, owner
 from cgorl.web.owner import job as own_job
 from cgorl.web.refusals import RefusalError
-from cgorl.web.schemas import Choices, Given, JobOut, SourceOut, Why
+from cgorl.web.schemas import Brought, Choices, Given, JobOut, SourceOut, Why
 from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 
@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 api = NinjaAPI(title="cgorl", version="1", description=__doc__, auth=access, docs_url="/docs", urls_namespace="api-1")
 _NONE: list[UploadedFile] = []
-_NO_OPTIONS = ("zoo", "source", "model", "data", "csrfmiddlewaretoken")
-_REFUSED = {400: Why, 413: Why, 429: Why}
+_NO_OPTIONS = ("zoo", "source", "model", "data", "path", "csrfmiddlewaretoken")
+_REFUSED = {400: Why, 413: Why, 415: Why, 429: Why}
 
 
 @api.exception_handler(RefusalError)
@@ -37,6 +37,11 @@ def _refused(request: HttpRequest, why: RefusalError) -> HttpResponse:
     if why.after:
         response["Retry-After"] = str(why.after)
     return response
+
+
+@api.exception_handler(AuthenticationError)
+def _stranger(request: HttpRequest, why: AuthenticationError) -> HttpResponse:
+    return api.create_response(request, {"detail": STRANGER}, status=401)
 
 
 @api.exception_handler(Http404)
@@ -73,10 +78,13 @@ def get_choices(request: HttpRequest) -> dict[str, Any]:
 
 @api.post("/models", response={201: SourceOut, **_REFUSED}, summary="Upload a model, to see what it is before a job is started")
 def post_model(
-    request: HttpRequest, model: File[UploadedFile | None] = None, data: File[list[UploadedFile]] = _NONE, zoo: Form[str] = ""
+    request: HttpRequest,
+    given: Form[Brought],
+    model: File[UploadedFile | None] = None,
+    data: File[list[UploadedFile]] = _NONE,
 ) -> Status:
     """`model` is an ONNX file, `data` the files of its external data; or `zoo` names a model of the zoo."""
-    made = start.bring(owner(request, begin=bool(request.COOKIES)), model, data, zoo)
+    made = start.bring(owner(request, begin=bool(request.COOKIES)), model, data, given.path, given.zoo)
     start.look(made)
     return Status(201, shown_source(made))
 
@@ -95,6 +103,8 @@ def post_job(
     data: File[list[UploadedFile]] = _NONE,
 ) -> Status:
     """`curl -F model=@m.onnx .../api/v1/jobs`; options as further fields."""
+    if request.content_type == "application/json":
+        raise RefusalError(415, "send a form (multipart/form-data, as curl -F does), not JSON")
     sent = dict.fromkeys(request.POST)  # unknown ones among them, which a form's schema passes over
     sent |= {k: v for k, v in given.dict().items() if v is not None}
     options = {k: v for k, v in sent.items() if k not in _NO_OPTIONS}
@@ -102,7 +112,7 @@ def post_job(
     who = owner(request, begin=bool(request.COOKIES))  # a program that keeps no cookies needs no session
     if given.source:
         return Status(201, shown(start.optimize(find(Source, request, given.source), who, options)))
-    made = start.bring(who, model, data, given.zoo)
+    made = start.bring(who, model, data, given.path, given.zoo)
     try:
         return Status(201, shown(start.optimize(made, who, options)))
     except BaseException:

@@ -14,6 +14,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 
 from cgorl.web import folders
 from cgorl.web.models import Job
+from cgorl.web.names import DRAWN
 
 _PIECE, _MOST_REWRITES = 1 << 20, 2000
 _TYPES = {".json": "application/json", ".html": "text/html; charset=utf-8", ".png": "image/png", ".txt": "text/plain; charset=utf-8"}
@@ -41,7 +42,7 @@ def picture(job: Job, name: str) -> HttpResponse:
     """A picture of the result (see cgorl.web.drawn): bytes for assets/packed.js. Raises Http404."""
     if not re.fullmatch(r"(before|after)(-folded)?|film|\d{1,6}-(before|after)", name):
         raise Http404
-    return _sent(folders.of_job(job) / "drawn" / name, "application/octet-stream", None)
+    return _sent(folders.of_job(job) / DRAWN / name, "application/octet-stream", None)
 
 
 def _sent(path: Path, kind: str, name: str | None) -> StreamingHttpResponse:

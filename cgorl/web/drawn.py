@@ -12,6 +12,7 @@ from cgorl.report.film import Film
 from cgorl.report.graphs.blocks import blocks
 from cgorl.report.graphs.packed import packed
 from cgorl.report.graphs.scene import scene
+from cgorl.web.names import DRAWN
 
 BEFORE, AFTER, FILM, FOLDED = "before", "after", "film", "folded"
 _MOST_STEPS = 1000
@@ -23,7 +24,7 @@ def draw(done: Outcome, cost: CostModel, folder: Path) -> None:
 
     Where a graph repeats itself there is also one with each such block as one box: `before-folded`, `after-folded`.
     """
-    to = folder / "drawn"
+    to = folder / DRAWN
     to.mkdir()
     for name, graph in ((BEFORE, done.original), (AFTER, done.graph)):
         _draw(graph, cost, to / name)

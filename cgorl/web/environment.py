@@ -7,9 +7,12 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+_DATABASES = ("postgres", "postgresql", "sqlite")
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -34,6 +37,17 @@ def number(name: str, default: int, least: int = 0, source: Mapping[str, str] = 
 def words(name: str, default: str = "", source: Mapping[str, str] = os.environ) -> list[str]:
     """A variable that is a list, with commas between."""
     return [w for w in (w.strip() for w in source.get(name, default).split(",")) if w]
+
+
+def database(given: str, default: str) -> dict[str, Any]:
+    """The address of a database as Django wants it. Raises ImproperlyConfigured."""
+    scheme = given.partition("://")[0]
+    if given and scheme not in _DATABASES:
+        raise ImproperlyConfigured(f"DATABASE_URL must be as in postgres://name:password@host/database, not begin with '{scheme[:20]}'")
+    try:
+        return dict(dj_database_url.parse(given or default))
+    except ValueError:
+        raise ImproperlyConfigured("DATABASE_URL cannot be read: signs like @ and / in a password are written %40 and %2F") from None
 
 
 def secret(folder: Path, source: Mapping[str, str] = os.environ) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from django.conf import settings
 
 from cgorl.web.models import Job, Source
+from cgorl.web.names import DRAWN, RUN
 
 KINDS = ("incoming", "sources", "jobs")
 
@@ -37,6 +38,7 @@ def lay(source: Source, folder: Path) -> None:
     folder.mkdir(parents=True, mode=0o700)
     for name in source.files:
         whence, to = of_source(source) / name, folder / name
+        to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             os.link(whence, to)
         except FileNotFoundError:
@@ -45,10 +47,15 @@ def lay(source: Source, folder: Path) -> None:
             shutil.copyfile(whence, to)
 
 
-def unlay(source: Source, folder: Path) -> None:
-    """Takes the source's files out of the folder again."""
-    for name in source.files:
-        (folder / name).unlink(missing_ok=True)
+def unlay(folder: Path) -> None:
+    """Takes the source's files, and what else is no result, out of the folder again."""
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                if path.name not in (RUN, DRAWN):
+                    shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def remove(kind: str, names: set[str]) -> None:

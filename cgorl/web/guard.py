@@ -17,6 +17,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from cgorl.web.admission import admit
+from cgorl.web.answers import API
 from cgorl.web.intake import too_large
 from cgorl.web.refusals import RefusalError
 
@@ -57,7 +58,7 @@ class Guard:
         most = settings.MOST_UPLOAD_BYTES + _SMALL if upload else _SMALL
         try:
             if declared is not None and declared > most:
-                raise too_large()
+                raise _too_large(upload)
             if self._uploads >= settings.MOST_UPLOADS_AT_ONCE:
                 raise RefusalError(503, "too many uploads at once: try again in a moment", 10)
             # a body lies on disk twice for a moment: as it came, and as its files
@@ -70,15 +71,15 @@ class Guard:
         try:
             if upload:
                 await sync_to_async(admit)(scope)
-            await self._app(scope, _counted(receive, most), send)
+            await self._app(scope, _counted(receive, most, _too_large(upload)), send)
         except RefusalError as e:
             await _refuse(e, scope, receive, send)
         finally:
             self._uploads -= 1
 
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """Hands on a body, as long as it is not larger than that. Raises RefusalError: Django has not begun to answer by then."""
+def _counted(receive: Receive, most: int, why: RefusalError) -> Receive:
+    """Hands on a body, as long as it is not larger than that. Raises `why`: Django has not begun to answer by then."""
     taken, whole = 0, False
 
     async def counted() -> Message:
@@ -92,10 +93,14 @@ def _counted(receive: Receive, most: int) -> Receive:
         taken += len(message.get("body", b""))
         whole = not message.get("more_body", False)
         if taken > most:
-            raise too_large()
+            raise why
         return message
 
     return counted
+
+
+def _too_large(upload: bool) -> RefusalError:
+    return too_large() if upload else RefusalError(413, f"a request without files may have {_SMALL >> 20} MB at most")
 
 
 def _declared(scope: Message) -> int | None:
@@ -116,9 +121,9 @@ async def _refuse(why: RefusalError, scope: Message, receive: Receive, send: Sen
                 taken += len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body"):
                     break
-    page = scope["path"] == "/"
-    body = (str(why) if page else json.dumps({"detail": str(why)})).encode()
-    kind = b"text/plain; charset=utf-8" if page else b"application/json"
+    api = scope["path"].startswith(API)
+    body = (json.dumps({"detail": str(why)}) if api else f"{why}\n").encode()
+    kind = b"application/json" if api else b"text/plain; charset=utf-8"
     headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     headers += [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
     if why.after:

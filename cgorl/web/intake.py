@@ -14,11 +14,9 @@ from django.core.files.uploadedfile import UploadedFile
 
 from cgorl.web import choices, folders
 from cgorl.web.models import Source
+from cgorl.web.names import LONGEST, below
 from cgorl.web.owner import Owner
 from cgorl.web.refusals import RefusalError
-
-_LONGEST = 200
-_RESERVED = ("run", "drawn")
 
 
 def from_zoo(name: str, owner: Owner) -> Source:
@@ -29,14 +27,22 @@ def from_zoo(name: str, owner: Owner) -> Source:
     return made
 
 
-def from_upload(model: UploadedFile, data: Sequence[UploadedFile], owner: Owner) -> Source:
-    """An uploaded model, with the files of its external data, as a source. Raises RefusalError."""
+def from_upload(model: UploadedFile, data: Sequence[UploadedFile], paths: Sequence[str], owner: Owner) -> Source:
+    """An uploaded model, with the files of its external data, as a source. Raises RefusalError.
+
+    `paths` says of each file of data where the model refers to it ("weights/w.bin"); empty: under its plain name.
+    """
+    if any(paths) and len(paths) != len(data):
+        raise RefusalError(400, f"there are {len(data)} files of data and {len(paths)} paths: give one for each, in the same order")
     files = {_model_name(str(model.name)): model}
-    for part in data:
-        name = _data_name(str(part.name))
+    for part, path in zip(data, paths if any(paths) else [""] * len(data), strict=True):
+        name = _data_name(path or str(part.name))
         if name in files:
-            raise RefusalError(400, f"two files are called '{name}'")
+            raise RefusalError(400, f"two files are called '{name}': give the path of each (as 'path')")
         files[name] = part
+    for name in files:
+        if any(name.startswith(f"{other}/") for other in files):
+            raise RefusalError(400, f"'{name}' lies in a folder that is a file")
     if len(files) > settings.MOST_FILES:
         raise RefusalError(413, f"at most {settings.MOST_FILES} files may be uploaded at once")
     size = sum(int(f.size or 0) for f in files.values())
@@ -50,6 +56,7 @@ def from_upload(model: UploadedFile, data: Sequence[UploadedFile], owner: Owner)
     try:
         folder.mkdir(parents=True, mode=0o700)
         for name, part in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _move(part, folder / name)
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
@@ -75,10 +82,12 @@ def _model_name(given: str) -> str:
 
 
 def _data_name(given: str) -> str:
-    """The name as the model refers to it. Raises RefusalError."""
-    good = (
-        0 < len(given.encode()) <= _LONGEST and given.isprintable() and not given.startswith(".") and "/" not in given and "\\" not in given
-    )
-    if not good or given in _RESERVED:
-        raise RefusalError(400, "a file of external data has a name that is not taken: a plain file name of at most 200 bytes is")
-    return given
+    """The name as the model refers to it, below the model's own folder. Raises RefusalError."""
+    name = below(given)
+    if name is None:
+        raise RefusalError(
+            400,
+            "a file of external data has a name that is not taken: a plain file name is, or the path to one below the model's folder, "
+            f"of at most {LONGEST} bytes",
+        )
+    return name

@@ -32,7 +32,7 @@ LABELS: Mapping[str, Mapping[str, Label]] = {
         ),
     },
     "device": {
-        "taso": Label("TASO's prices", "additive, as in the paper"),
+        "taso": Label("TASO", "additive prices, as in its paper"),
         "a100": Label("NVIDIA A100"),
         "cpu": Label("Two CPU cores with AVX2"),
         "v100": Label("NVIDIA V100"),

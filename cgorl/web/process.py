@@ -26,6 +26,7 @@ def look(worker: Worker, values: Mapping[str, Any]) -> None:
     from cgorl.rules.coverage import coverage
     from cgorl.rules.matches import constant_bytes
 
+    _place(values)
     cfg = config.load_config("optimize", values=values)
     graph = pipeline.load_model(cfg.model)
     pipeline.check_model(graph, {})
@@ -47,6 +48,7 @@ def look(worker: Worker, values: Mapping[str, Any]) -> None:
 
 def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
     """Optimizes, draws what came of it for the page, and says which files there are to fetch."""
+    _place(values)
     done = worker.optimize(values, picture=False)  # the page draws its own, and matplotlib takes as long as all else
     worker.stage("draw", "")
     from cgorl.report.brief import brief
@@ -64,6 +66,14 @@ def optimize(worker: Worker, values: Mapping[str, Any]) -> None:
     files = [[p.name, p.stat().st_size] for p in sorted(folder.iterdir(), key=lambda p: _ORDER.get(p.suffix, 9)) if p.suffix in _ORDER]
     told |= {"folder": str(folder.relative_to(root)), "files": files, "counts": _counts(done)}
     worker.say("end", **told, summary=end["summary"], steps=len(done.trace), drawn=True)
+
+
+def _place(values: Mapping[str, Any]) -> None:
+    """Puts the files of an upload where its model looks for them; a model of the zoo has none."""
+    if (model := Path(str(values["model"]))).is_file():
+        from cgorl.web.placed import place
+
+        place(model)
 
 
 def _prices(values: Mapping[str, Any]) -> Any:

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST = 600
 FAULT = "an error inside the service; its administrator finds it in the log as job {number}"
+TIME = "stopped by its time limit"
 MEMORY = "it needed more memory than the {mb:,} MB that a job may take"
 
 
@@ -42,7 +43,7 @@ def ended(job: Job, last: Mapping[str, Any], points: list[tuple[float, float]], 
     if "not enough memory" in text or "bad_alloc" in text:
         return Ended(State.FAILED, MEMORY.format(mb=settings.JOB_MEMORY_BYTES >> 20))
     if "SIGXCPU" in text:
-        return Ended(State.FAILED, "it took more computing time than a job may take")
+        return Ended(State.FAILED, f"{TIME}: it took more computing time than a job may take")
     log.error("job %d: %s", job.number, plain(text, folder))
     return Ended(State.FAILED, FAULT.format(number=job.number))
 

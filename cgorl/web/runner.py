@@ -18,8 +18,9 @@ from cgorl.background import Background, Cell
 from cgorl.limits import Limits
 from cgorl.web import folders, queue
 from cgorl.web.models import Job, Kind, State
+from cgorl.web.names import RUN
 from cgorl.web.progress import READING, Heard
-from cgorl.web.reasons import Ended, ended
+from cgorl.web.reasons import TIME, Ended, ended
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ def run(number: int, task: UUID, worker: str) -> str:
         queue.end(job, State.FAILED, "its upload is no longer there")
         return str(State.FAILED)
     finally:
-        folders.unlay(job.source, folder)
+        folders.unlay(folder)
 
 
 def _watched(job: Job, folder: Path) -> Ended | None:
@@ -106,7 +107,7 @@ def _kept(job: Job, heard: Heard, since: float) -> Job | None:
 
 def _values(job: Job, folder: Path) -> dict[str, Any]:
     source = job.source
-    values = {**job.options, "model": source.zoo or source.files[0], "runs": str(folder / "run")}
+    values = {**job.options, "model": source.zoo or source.files[0], "runs": str(folder / RUN)}
     if job.options.get("cost") == "measured":
         values |= {"cost.table": str(settings.DATA / "costs"), "cost.shipped": str(settings.SHIPPED / "costs")}
     return values
@@ -125,12 +126,16 @@ def _cell(folder: Path, seconds: int) -> Cell:
 def _too_long(took: float, seconds: int, heard: Heard) -> Over | None:
     if took > seconds:
         return Over(
-            f"it took longer than the {seconds:,} seconds that {'a look' if seconds == settings.MOST_LOOK_SECONDS else 'a job'} may take"
+            f"{TIME}: it took longer than the {seconds:,} seconds that "
+            f"{'a look' if seconds == settings.MOST_LOOK_SECONDS else 'a job'} may take"
         )
     if took > settings.MOST_LOOK_SECONDS and heard.stage in READING:
-        return Over(f"the model could not be read within {settings.MOST_LOOK_SECONDS} seconds")
+        return Over(f"{TIME}: the model could not be read within {settings.MOST_LOOK_SECONDS} seconds")
     if heard.silent > settings.MOST_SILENT_SECONDS:
-        return Over(f"nothing was heard of it for {settings.MOST_SILENT_SECONDS} seconds: one run of the model takes too long")
+        return Over(
+            f"{TIME}: nothing was heard of it for {settings.MOST_SILENT_SECONDS} seconds, so that one run of the model takes too long "
+            "here, or never ends (a loop without end)"
+        )
     return None
 
 

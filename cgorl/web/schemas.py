@@ -13,10 +13,20 @@ class Why(Schema):
     detail: str = Field(description="one sentence for people")
 
 
-class Given(Schema):
-    """What a job is started with, beside a file."""
+class Brought(Schema):
+    """What comes with a model, beside its files."""
 
     zoo: str = Field("", description="the name of a model of the zoo, in place of a file")
+    path: list[str] = Field(
+        [],
+        description='where the model refers to each file of `data`, in the same order: "weights/w.bin". '
+        "Without it, a file is found by its name, in whatever folder the model looks for it",
+    )
+
+
+class Given(Brought):
+    """What a job is started with, beside a file."""
+
     source: str = Field("", description="the id of a model uploaded before, in place of a file")
     rules: str | None = Field(None, description="which rewrites are allowed")
     cost: str | None = Field(None, description="roofline or measured")

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from csp.constants import NONE, SELF
 
-from cgorl.web.environment import flag, number, secret, words
+from cgorl.web.environment import database, flag, number, secret, words
 
 # ---------------------------------------------------------------- what an administrator decides
 DATA = Path(os.environ.get("CGORL_DATA", "runs/service")).resolve()
@@ -21,7 +20,7 @@ HOSTS = words("CGORL_HOSTS", "localhost,127.0.0.1,[::1]")
 SECRET_KEY = secret(DATA)
 
 MOST_UPLOAD_BYTES = number("CGORL_UPLOAD_MB", 2048, 1) << 20  # of one request, all files together
-MOST_FILES = 64  # of one request
+MOST_FILES = 256  # of one request
 MOST_UPLOADS_AT_ONCE = number("CGORL_UPLOADS_AT_ONCE", 16, 1)  # in one web process
 SPARE_DISK_BYTES = number("CGORL_SPARE_DISK_MB", 2048) << 20  # no upload where less would be left
 MOST_WAITING = number("CGORL_MOST_WAITING", 500, 1)  # jobs in the queue
@@ -61,7 +60,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "cgorl.web.static.Static",
+    "cgorl.web.answers.answers",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -83,7 +83,7 @@ _SQLITE = {
     "timeout": 20,
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864;",
 }
-DATABASES: dict[str, Any] = {"default": dj_database_url.parse(os.environ.get("DATABASE_URL") or f"sqlite:///{DATA / 'service.sqlite3'}")}
+DATABASES: dict[str, Any] = {"default": database(os.environ.get("DATABASE_URL", ""), f"sqlite:///{DATA / 'service.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {**_SQLITE, **DATABASES["default"].get("OPTIONS", {})}
 else:
@@ -101,7 +101,7 @@ USE_I18N = False
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 FILE_UPLOAD_TEMP_DIR = str(DATA / "incoming")
 DATA_UPLOAD_MAX_NUMBER_FILES = MOST_FILES
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 200 + MOST_FILES
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 
 STATIC_URL = "/static/"
@@ -109,6 +109,7 @@ STATICFILES_DIRS = [("assets", str(Path(__file__).parents[1] / "assets"))]
 WHITENOISE_USE_FINDERS = True  # straight from the packages: there is nothing to collect
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 60
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # ---------------------------------------------------------------- safety
 CONTENT_SECURITY_POLICY = {
@@ -156,6 +157,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "WARNING"},  # not Django's own handlers, which mail and print
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "CRITICAL"},  # what strangers send is theirs, and would fill the log
+        "django.security.csrf": {"level": "WARNING"},  # but this may be a proxy that passes on the wrong headers
         "django_tasks": {"level": "WARNING"},
         "django_tasks_db": {"level": "WARNING"},
     },

@@ -14,13 +14,13 @@ from cgorl.web.owner import Owner
 from cgorl.web.refusals import RefusalError
 
 
-def bring(owner: Owner, model: UploadedFile | None, data: Sequence[UploadedFile], zoo: str) -> Source:
-    """A source made of an upload, or of the name of a model of the zoo. Raises RefusalError."""
+def bring(owner: Owner, model: UploadedFile | None, data: Sequence[UploadedFile], paths: Sequence[str], zoo: str) -> Source:
+    """A source made of an upload (see intake.from_upload), or of the name of a model of the zoo. Raises RefusalError."""
     quotas.check_jobs(owner)
     quotas.check_uploads(owner)
     if (model is None) == (not zoo):
         raise RefusalError(400, "give either a file (as 'model') or the name of a model of the zoo (as 'zoo')")
-    return intake.from_zoo(zoo, owner) if model is None else intake.from_upload(model, data, owner)
+    return intake.from_zoo(zoo, owner) if model is None else intake.from_upload(model, data, paths, owner)
 
 
 def look(source: Source) -> Job:

@@ -10,6 +10,7 @@ from cgorl.report.screen import decimals
 from cgorl.search.searcher import LIMITS
 from cgorl.web.labels import label
 from cgorl.web.models import State
+from cgorl.web.reasons import TIME
 
 
 class Verdict(NamedTuple):
@@ -35,6 +36,9 @@ def verdict(job: Mapping[str, Any]) -> Verdict | None:
         return None
     if job["state"] == State.REFUSED:
         return Verdict("bad", "refused", "Refused", f"{_sentence(job['reason'])} Nothing was changed.")
+    if job["state"] == State.FAILED and job["reason"].startswith(TIME):
+        why = job["reason"].removeprefix(TIME).lstrip(": ")
+        return Verdict("bad", "time limit", TIME[0].upper() + TIME[1:], f"{_sentence(why)} Its place is free for other jobs again.")
     if job["state"] == State.FAILED:
         return Verdict("bad", "failed", "It did not work out", _sentence(job["reason"]))
     if job["state"] == State.CANCELLED:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from cgorl.web import download, form, queue, start, zoo
 from cgorl.web.account import account
+from cgorl.web.answers import of_api, problem
 from cgorl.web.compared import compared
 from cgorl.web.labels import chosen
 from cgorl.web.models import Job, Kind, Source
@@ -25,6 +26,7 @@ from cgorl.web.refusals import RefusalError
 from cgorl.web.shown import listed, shown
 from cgorl.web.shown import source as shown_source
 from cgorl.web.steps import steps
+from cgorl.web.throttle import closed
 from cgorl.web.verdict import verdict
 
 View = Callable[..., HttpResponse]
@@ -52,11 +54,14 @@ def _page(view: View) -> View:
 @_page
 @require_http_methods(["GET", "POST"])
 def home(request: HttpRequest) -> HttpResponse:
-    """Where a model is dropped, or one of the zoo picked; context: `zoo`, `jobs` (the latest), `wrong`. POST: `model`, `data`, `zoo`."""
+    """Where a model is dropped, or one of the zoo picked; context: `zoo`, `jobs` (the latest), `wrong`.
+
+    POST: `model`, `data`, `path`, `zoo`.
+    """
     wrong = None
     if request.method == "POST":
         try:
-            given = request.FILES.get("model"), request.FILES.getlist("data"), request.POST.get("zoo", "")
+            given = (request.FILES.get("model"), request.FILES.getlist("data"), request.POST.getlist("path"), request.POST.get("zoo", ""))
             made = start.bring(owner(request, begin=True), *given)
             start.look(made)
             return redirect("source", made.token)
@@ -150,10 +155,12 @@ def picture(request: HttpRequest, name: str, picture: str) -> HttpResponse:
 
 
 def login(request: HttpRequest) -> HttpResponse:
-    """Where there are accounts: name and password; context: `form`, `next`."""
+    """Where there are accounts: name and password; context: `form`, `next`, `closed` (no password is looked at for a while)."""
     if not settings.ACCOUNTS:
         raise Http404
-    response: HttpResponse = auth.LoginView.as_view(template_name="cgorl/login.html")(request)
+    response: HttpResponse = auth.LoginView.as_view(
+        template_name="cgorl/login.html", redirect_authenticated_user=True, extra_context={"closed": closed(request)}
+    )(request)
     return response
 
 
@@ -190,6 +197,8 @@ def health(request: HttpRequest) -> JsonResponse:
 def nowhere(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """There is no such page, or it is somebody else's."""
     del exception
+    if of_api(request):
+        return problem(404, "there is nothing at this address: /api/v1/openapi.json says what there is")
     return render(
         request,
         "cgorl/refused.html",
@@ -204,6 +213,8 @@ def unreadable(request: HttpRequest, exception: Exception | None = None) -> Http
         text = "This service is not known by that name: its administrator says in CGORL_HOSTS by which it is."
     else:
         text = "The request cannot be read: there are too many fields or files in it, or it was damaged on the way."
+    if of_api(request):
+        return problem(400, text)
     return HttpResponse(text + "\n", status=400, content_type="text/plain; charset=utf-8")
 
 
@@ -216,6 +227,8 @@ def foreign(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """An error of ours; the log has it."""
+    if of_api(request):
+        return problem(500, "something went wrong inside the service; its log has it")
     return render(
         request,
         "cgorl/refused.html",

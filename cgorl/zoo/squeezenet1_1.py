@@ -1,13 +1,15 @@
 """SqueezeNet 1.1, as torchvision exports it and as TASO reads that export."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 
 from cgorl.zoo.builder import GraphBuilder, Value
-from cgorl.zoo.parameters import choice, dimension, multiplier, scaled, whole
+from cgorl.zoo.parameters import choice, dimension, multiplier, scaled, stages, whole
 
-# squeezed and expanded channels of each fire module; a pool stands before the groups
-_FIRES = (((16, 64), (16, 64)), ((32, 128), (32, 128)), ((48, 192), (48, 192), (64, 256), (64, 256)))
+_SQUEEZED = ((16,), (32,), (48, 64))
+"""Squeezed channels of the fire modules' groups, which expand to four times as many twice; a pool stands before each row."""
 
 
 def squeezenet1_1(
@@ -17,6 +19,7 @@ def squeezenet1_1(
     batch: int | str = 1,
     image: int = 224,
     width: float = 1.0,
+    depth: Sequence[int] = (2, 2, 2, 2),
     classes: int = 1000,
 ) -> onnx.ModelProto:
     """Returns SqueezeNet 1.1 (Iandola et al., 2016), input (batch, 3, image, image); it has no batchnorm.
@@ -29,6 +32,7 @@ def squeezenet1_1(
         batch: a number or a symbol.
         image: side of the input, at least 32.
         width: multiplies every channel count.
+        depth: how many fire modules of 16, 32, 48 and 64 squeezed channels.
         classes: outputs.
     """
     builder = GraphBuilder("squeezenet1_1", rng)
@@ -36,12 +40,13 @@ def squeezenet1_1(
     side, width, classes = whole("image", image, 32), multiplier("width", width), whole("classes", classes)
     x = builder.input("input", (dimension("batch", batch), 3, side, side))
     x = _unit(builder, x, scaled(64, width), 3, "conv", taso, stride=2)
-    for stage, fires in enumerate(_FIRES):
+    counts = iter(stages("depth", depth, 4))
+    for stage, groups in enumerate(_SQUEEZED):
         x = builder.max_pool(x, 3, f"maxpool{stage}", stride=2, same=False)
-        for i, (squeezed, expanded) in enumerate(fires):
+        for i, squeezed in enumerate([channels for channels in groups for _ in range(next(counts))]):
             with builder.scope(f"stage{stage}/fire{i}"):
                 y = _unit(builder, x, scaled(squeezed, width), 1, "squeeze", taso)
-                x = builder.concat([_unit(builder, y, scaled(expanded, width), k, f"expand{k}x{k}", taso) for k in (1, 3)])
+                x = builder.concat([_unit(builder, y, scaled(4 * squeezed, width), k, f"expand{k}x{k}", taso) for k in (1, 3)])
     x = _unit(builder, x, classes, 1, "classifier", taso)
     pooled = builder.node("GlobalAveragePool", [x], (*x.shape[:2], 1, 1), "avgpool")
     return builder.model(pooled if taso else builder.node("Flatten", [pooled], x.shape[:2], "flatten", axis=1))

@@ -12,7 +12,7 @@ import pytest
 from cgorl import config, zoo
 from cgorl.cost import measured
 from cgorl.cost.estimate import Nearest, roofline_ms
-from cgorl.cost.kernels.kernel import Kernel, float_slot
+from cgorl.cost.kernels.kernel import BLOCKED, Kernel, float_slot
 from cgorl.cost.measure import noise
 from cgorl.cost.measured import Measured
 from cgorl.cost.model import CostError
@@ -86,6 +86,29 @@ def test_a_layout_is_followed_as_far_as_it_goes() -> None:
     match = rewrite(g, sigmoid, lambda b: b.node("Sigmoid", [Value(neg)]))
     cost = made()
     assert cost.gain(g, match.edit) == pytest.approx(cost.cost_ms(g) - made().cost_ms(g.replace(match.edit)), abs=1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Measured):
+    """Prices on which one convolution in blocks does not pay for the reorders round it, and two in a row do."""
+
+    def _learn(self, kernels: Iterable[Kernel]) -> None:
+        for k in kernels:
+            ms = 0.15 if "Reorder" in k.op else {BLOCKED: 0.75}.get(k.domain, 1.0) if "Conv" in k.op else 0.01
+            self._prices[k] = Entry(ms, 0.0, 1)
+
+
+def test_the_default_search_goes_through_what_costs_at_first() -> None:
+    g = graph(
+        "agraph (float[1,64,8,8] x) => (float[1,64,8,8] y) { s = Constant<value = int64[4] {64,4,3,3}>() w = ConstantOfShape(s)"
+        "a = Conv<group=16, pads=[1,1,1,1]>(x, w) y = Conv<group=16, pads=[1,1,1,1]>(a, w) }"
+    )
+    ended = {}
+    for word in ("search=greedy", "cost=measured"):
+        cfg = config.load_config("optimize", ["model=none", "cost=measured", word])
+        found = config.build(cfg.search)(g, rules(), Blocks("nowhere", None), Budget(expansions=200))
+        ended[word] = round(found.cost_ms, 6), [(s.match.rule.name.split("-")[0], s.after_ms > s.before_ms) for s in found.trace]
+    assert ended == {"search=greedy": (2.0, []), "cost=measured": (1.8, [("merge", True), ("merge", False)])}
 
 
 # ---------------------------------------------------------------- missing prices, noise, sizes

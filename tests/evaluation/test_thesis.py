@@ -73,6 +73,8 @@ def test_a_table_of_something_else_is_named() -> None:
     ("argv", "says"),
     [
         (["seeds=0"], "seeds must be"),
+        (["evaluations=null"], "evaluations must be a whole number of at least 1, not null"),
+        (["times=0.5"], "times must be a whole number of at least 1, not 0.5"),
         (["only=[vgg]"], "no problem 'vgg'"),
         (["without=[vgg]"], "no method 'vgg'; there are greedy"),
         (["model=bert"], "no key 'model'"),

@@ -24,6 +24,7 @@ from cgorl.pipeline import Outcome, Status
 from cgorl.report.ledger import ledger, summary
 from cgorl.report.screen import lines
 from cgorl.report.speed import measured_share, speed
+from cgorl.search.beam import Beam
 from cgorl.search.greedy import Greedy
 from cgorl.search.searcher import Budget
 from tests.cost.test_roofline import taso
@@ -55,6 +56,8 @@ def test_a_job_hands_back_what_the_gate_lets_through(monkeypatch: pytest.MonkeyP
     assert asked[:3] == [ORIGINAL, RESULT, SIMPLIFIED]
     told = "\n".join(line for line in lines(done) if line.startswith("gate"))
     found = summary(done)
+    assert done.cost_ms == done.cost.cost_ms(done.graph) and done.cost_ms <= done.initial_cost_ms
+    assert (done.cost_ms == done.initial_cost_ms) == (kept != RESULT)
     assert json.dumps(found) and found["gate"]["kept"] == kept and found["gate"]["before"]["cpu_ms"] == 1.0
     assert {"options", "onnxruntime", "onnx", "machine", "date", "measured", "after"} <= set(found["gate"])
     if kept == RESULT:
@@ -276,6 +279,25 @@ def test_candidates_are_distinct_graphs() -> None:
     made = list(candidates(found.start, found.trace))
     keys = [found.start.key, found.graph.key, *(c.graph.key for c in made)]
     assert len(set(keys)) == len(keys) and next(c.name for c in made) == "first 1 rewrites"
+
+
+def test_the_next_best_graphs_of_a_search_are_run_and_one_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    g = small("repvgg_a0")
+    found = Beam()(g, rules(), taso(), Budget(expansions=50))
+    made = {c.name: c for c in candidates(g, found.trace, found.runners_up)}
+    second = made["runner-up 1"]
+    assert len({c.graph.key for c in made.values()} | {found.graph.key}) == len(made) + 1 and second.trace[-1].after_ms >= found.cost_ms
+
+    kept: list[list[str]] = []
+
+    def judge(candidates: dict[str, Runner], *_: object) -> Verdict:
+        kept.append(list(candidates))
+        return Verdict("runner-up 1", (Timing("runner-up 1", 1.0, 1.0, Ratio(1.2, 1.1, 1.3), 20),), "")
+
+    monkeypatch.setattr(stage, "judge", judge)
+    done = pipeline.optimize(g, rules(), taso(), Beam(), Budget(expansions=50), gated=Gated(30.0))
+    assert {"runner-up 1", "runner-up 2"} <= set(kept[0]) and done.proof.ok and len(done.proof.rewrites) == len(done.trace)
+    assert done.graph.key == second.graph.key and done.cost_ms == pytest.approx(second.trace[-1].after_ms)
 
 
 # ---------------------------------------------------------------- on the command line

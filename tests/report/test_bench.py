@@ -36,6 +36,7 @@ def test_a_small_search_is_measured_whole() -> None:
         ("promise models=there", "stripped of their weights, and there is no restore.py beside them"),
         ("env seconds=abc", "seconds must be a number, not abc"),
         ("kernels nowhere.onnx", "nowhere.onnx"),
+        ("kernels unbound=0", "unbound must be a whole number of at least 1, not '0'"),
     ],
 )
 def test_a_benchmark_that_cannot_be_is_one_sentence(words: str, said: str, tmp_path: Path) -> None:

@@ -55,16 +55,18 @@ def test_the_page_says_what_the_table_says() -> None:
         **{"height": 0.042, "lower": 0.25, "keep": 0.5, "raise": 0.25, "way_lower": 0.1, "way_keep": 0.8, "way_raise": 0.1, "error": None},
         **{"commit": "abc1234", "machine": "a machine", "date": "2026-01-01"},
     }
+    ended = {"stopped": "expansions", "expansions": 5000, "seconds": 71.2}
     rows = [
         {**one, "method": "greedy", "cost_ms": 99.0, "room": 0.19, "evaluations_to_own": 40, "evaluations_to_known": math.nan},
         {**one, "method": "backtracking", "cost_ms": 80.0, "room": 0.19, "evaluations_to_own": 1234, "evaluations_to_known": 1200,
          "at_100": 98.0, "at_300": math.nan},
-        {**one, "method": "best", "cost_ms": 80.0, "room": 0.19, "evaluations_to_own": 1234, "evaluations_to_known": 1200},
+        {**one, "method": "best", "cost_ms": 80.0, "room": 0.19, "evaluations_to_own": 1234, "evaluations_to_known": 1200, **ended},
     ]  # fmt: skip
-    table = pd.DataFrame([*rows, *({**r, "problem": "other", "room": 0.001} for r in rows)])
+    table = pd.DataFrame([*rows, *({**r, "problem": "other", "room": 0.001, "stopped": "queue empty"} for r in rows)])
     text = page(table.assign(command="python scripts/evaluate.py experiment=landscape"), [100, 300])
     first = next(line for line in text.splitlines() if line.startswith("| net default taso | 100"))
-    assert first == "| net default taso | 100 | -1.00 | -2.00 |  | -20.00 (best) | 19.00 | room |"
+    assert first == "| net default taso | 100 | -1.00 | -2.00 |  | -20.00 (best) | 5,000 graphs | 19.00 | room |"
+    assert "| -20.00 (best) | queue empty | 0.10 | **no room** |" in text
     assert "| net default taso | 40 | 25 / 50 / 25 | 10 / 80 / 10 | 9 | 4.20 | 40 / - | 1,234 / 1,200 | 1,234 / 1,200 |" in text
     assert text.count("**no room**") == 2  # the legend, and the one problem without
     for part in ("experiment=landscape", "abc1234", "a machine", "2026-01-01"):

@@ -35,7 +35,11 @@ def test_gaps_are_to_the_optimum() -> None:
     text = of(
         row("exhaustive", 1.0, COMPLETE), row("greedy", 1.1), *(row("agent", ms, seed=k) for k, ms in enumerate((1.0, 1.0, 1.5, 1.0)))
     )
-    assert "| small | yes | 70 | 4,000 | 10.00 | 0.00 | yes |" in text and "optimum 1 ms (-50.00 %)" in text and "`the command`" in text
+    assert (
+        "| small | yes | 70 | 4,000 | 10.00 | 0.00 | greedy, agent |" in text
+        and "optimum 1 ms (-50.00 %)" in text
+        and "`the command`" in text
+    )
     assert "| greedy | 10.000 |  | 10.000 | 0 of 1 | - | 90 | 1.0 |" in text
     assert "| 50.000 | 3 of 4 | 30 to - | 90 | 1.0 |" in text and "with 4 seeds" in text
 
@@ -43,8 +47,8 @@ def test_gaps_are_to_the_optimum() -> None:
 def test_a_problem_on_which_all_are_there_says_so() -> None:
     rows = [row("exhaustive", 1 / 3, COMPLETE), row("greedy", 1 / 3), row("beam", 1 / 3 + 1e-9)]
     text = of(*rows, *({**r, "problem": "other", "cost_ms": r["cost_ms"] * (2 if r["method"] == "beam" else 1)} for r in rows))
-    assert "| small | yes | 70 | 4,000 | 0.00 | 0.00 | no: all of them are there |" in text
-    assert "| other | yes | 70 | 4,000 | 0.00 | 100.00 | yes |" in text and "| greedy | 0.000 |  | 0.000 | 1 of 1 | 30 |" in text
+    assert "| small | yes | 70 | 4,000 | 0.00 | 0.00 | none: it tells no method apart |" in text
+    assert "| other | yes | 70 | 4,000 | 0.00 | 100.00 | beam |" in text and "| greedy | 0.000 |  | 0.000 | 1 of 1 | 30 |" in text
 
 
 @pytest.mark.parametrize("best", [1.0, 0.9])

@@ -18,6 +18,7 @@ from cgorl.rules.match import explain, matches
 from cgorl.rules.matches import MatchSet, constant_bytes
 from cgorl.rules.rule_set import RuleSet
 from cgorl.rules.text import library, parse_rules
+from tests.texts import model
 
 RULES = RuleSet(library())
 MODELS = Path(__file__).parents[3] / "shared" / "models"
@@ -107,6 +108,30 @@ def test_a_candidate_list_leaves_no_match_out() -> None:
 def test_text_round_trip(rule: object) -> None:
     (again,) = parse_rules(str(rule))
     assert again == rule
+
+
+def test_a_condition_that_looks_past_the_source_is_seen_to_change() -> None:
+    """Whether a Relu counts with its conv hangs on the conv's other users, one operator upstream of what the rule reads."""
+    past, shut = parse_rules("""
+rule past: swap
+    Tanh((r := Relu(x)))
+ => Relu(Tanh(x))
+ if not_activation(r)
+
+rule shut: swap
+    Sub(x, y)
+ => Neg(y)
+""")
+    rules = RuleSet((past, shut))
+    graph = from_proto(
+        model("""agraph (float[1,2,4,4] x, float[1,2,4,4] q) => (float[1,2,4,4] y, float[1,2,4,4] z)
+        <float[2,2,1,1] w = {1,2,3,4}> { c = Conv(x, w) r = Relu(c) y = Tanh(r) z = Sub(c, q) }""")
+    )
+    found = MatchSet(graph, rules)
+    assert [m.rule.name for m in found] == ["past", "shut"]
+    match = list(found)[1]
+    after = graph.replace(match.edit)
+    assert listed(found.after(after, match)) == listed(MatchSet(after, rules, found.limit)) == []
 
 
 def test_growth_limit_leaves_out_matches_that_would_pass_it() -> None:

@@ -29,7 +29,8 @@ def spent(file: Path) -> int:
 
 def facts(found: SearchResult) -> tuple[Any, ...]:
     steps = [(s.match.rule.name, s.match.nodes, s.added, s.before_ms, s.after_ms) for s in found.trace]
-    return found.graph.key, found.cost_ms, found.initial_cost_ms, found.expansions, found.evaluations, found.stopped, steps
+    others = [(way.cost_ms, way.size, [w.nodes for w in way.steps()]) for way in found.runners_up]
+    return found.graph.key, found.cost_ms, found.initial_cost_ms, found.expansions, found.evaluations, found.stopped, steps, others
 
 
 @pytest.mark.parametrize("method", [*METHODS, "forgetful"])

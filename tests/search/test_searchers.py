@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -137,6 +138,16 @@ def test_rewrites_far_from_each_other_do_not_flood_the_queue() -> None:
     prices = config.build(cfg.cost, dims={}, unbound=None)
     focused, flooded = (Backtracking(focus=f)(graph, ALL, prices, Budget(expansions=500)) for f in (True, False))
     assert focused.cost_ms < 0.9 * flooded.cost_ms
+
+
+def test_a_queue_is_as_long_as_it_may_be(tmp_path: Path) -> None:
+    graph, held = small("inception_v3"), {}
+    for most in (5, 200_000):
+        file = tmp_path / f"{most}.json"
+        found = Backtracking(queue=most)(graph, RULES, cost(), Budget(expansions=45), checkpoint=file)
+        held[most] = len(json.loads(file.read_text().split("\n", 1)[1])["memory"]["heap"])
+        assert found.cost_ms < 0.6 * found.initial_cost_ms  # greed's way is the cheapest and stays
+    assert held[5] <= 5 < held[200_000]
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"exhaustive"}))

@@ -65,6 +65,6 @@ def user(browser: Any, url: str, **how: Any) -> Iterator[User]:
     try:
         found = User(context, url)
         yield found
-        assert found.complaints == []
+        assert found.complaints == [], found.complaints
     finally:
         context.close()

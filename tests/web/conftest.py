@@ -35,9 +35,13 @@ from tests.web.serving import Service, serving  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _tables() -> None:
+def _tables() -> Iterator[None]:
     setup_test_environment(debug=False)
     call_command("migrate", verbosity=0, interactive=False)
+    from django.test import override_settings
+
+    with override_settings(PASSWORD_HASHERS=["tests.web.quick.Quick"]):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
@@ -51,7 +52,7 @@ def test_external_data_comes_beside_the_model(client: Client) -> None:
         ({"zoo": "nothing"}, "there is no model 'nothing'"),
         ({"zoo": "resnet18", "search": "magic"}, "there is no search 'magic'"),
         ({"zoo": "resnet18", "serch": "beam"}, "there is no option 'serch'"),
-        ({"zoo": "resnet18"} | {f"f{k}": "1" for k in range(300)}, "cannot be read"),
+        ({"zoo": "resnet18"} | {f"f{k}": "1" for k in range(600)}, "cannot be read"),
         ({"zoo": "resnet18", "rules": "taso"}, "there is no rules 'taso'"),
         ({"zoo": "resnet18", "seconds": "1e9"}, "seconds must be a number from 0"),
         ({"zoo": "resnet18", "seconds": "nan"}, "seconds must be a number"),
@@ -89,6 +90,50 @@ def test_a_body_that_cannot_be_read_is_its_senders_fault(client: Client, path: s
     assert response.status_code == status and "the request cannot be read: " in response.json()["detail"]
 
 
+def test_data_of_a_folder_keeps_its_path(client: Client) -> None:
+    data = [upload(b"1", "w.bin"), upload(b"2", "w.bin"), upload(b"3", "plain.bin")]
+    found = post(client, model=upload(), data=data, path=["a/w.bin", "./b/c/w.bin", ""])
+    assert found["source"]["files"] == ["net.onnx", "a/w.bin", "b/c/w.bin", "plain.bin"]
+    kept = folders.of_source(Job.objects.get(token=found["id"]).source)
+    assert [(kept / n).read_bytes() for n in found["source"]["files"][1:]] == [b"1", b"2", b"3"]
+    folder = settings.DATA / "jobs" / "cell"
+    folders.lay(Source.objects.get(), folder)
+    assert (folder / "b/c/w.bin").read_bytes() == b"2"
+    (folder / "run").mkdir()
+    folders.unlay(folder)
+    assert [p.name for p in folder.iterdir()] == ["run"]
+
+
+NO_PATHS = [
+    "../w",
+    "/etc/passwd",
+    "a/../../w",
+    "a/..",
+    "weights/",
+    "a//b",
+    "run/x",
+    "drawn/x",
+    ".ssh/x",
+    "a/.b",
+    "a\\b",
+    "a/\n",
+    "/".join("x" * 9),
+]
+
+
+@pytest.mark.parametrize("path", NO_PATHS)
+def test_paths_that_lead_elsewhere(client: Client, path: str) -> None:
+    assert "a name that is not taken" in post(client, 400, model=upload(), data=[upload(b"1", "w")], path=[path])["detail"]
+    assert not Source.objects.exists() and not list((settings.DATA / "sources").iterdir())
+
+
+def test_paths_belong_to_files_of_data(client: Client) -> None:
+    assert "1 files of data and 2 paths" in post(client, 400, model=upload(), data=[upload(b"1", "w")], path=["a/w", "b/w"])["detail"]
+    crossed = [upload(b"1", "w"), upload(b"2", "v")]
+    assert "a folder that is a file" in post(client, 400, model=upload(), data=crossed, path=["a", "a/b"])["detail"]
+    assert "a folder that is a file" in post(client, 400, model=upload(), data=[upload(b"1", "w")], path=["net.onnx/w"])["detail"]
+
+
 @pytest.mark.parametrize("name", [".hidden", "x" * 230, "run", "drawn"])
 def test_names_of_data_that_are_no_plain_names(client: Client, name: str) -> None:
     assert "plain file name" in post(client, 400, model=upload(), data=[upload(b"1", name)])["detail"]
@@ -97,6 +142,11 @@ def test_names_of_data_that_are_no_plain_names(client: Client, name: str) -> Non
 def test_paths_in_names_are_cut_off(client: Client) -> None:
     found = post(client, model=upload(name="../../../etc/cron.d/evil.onnx"), data=[upload(b"1", "/etc/passwd")])
     assert found["source"]["files"] == ["evil.onnx", "passwd"]
+
+
+def test_json_is_no_form(client: Client) -> None:
+    response = client.post(JOBS, {"zoo": "resnet18"}, content_type="application/json")
+    assert response.status_code == 415 and "curl -F" in response.json()["detail"]
 
 
 def test_two_files_of_one_name(client: Client) -> None:

@@ -1,6 +1,8 @@
 """Which of the kernels that onnxruntime makes of a graph the local rule foretells, exactly, shapes and attributes included.
 
-Usage: bench.py kernels [FILE ...]: over the zoo, and the files named; symbols of theirs get 1 for a batch and 16 else.
+Usage: bench.py kernels [FILE ...] [dims.NAME=n] [unbound=16]
+
+Over the zoo, and the files named; a symbol of theirs without a size gets 1 for a batch and `unbound` else.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from cgorl.cost.kernels.spots import Spots
 from cgorl.cost.model import Now
 from cgorl.ir.from_proto import from_proto
 from cgorl.ir.graph import Graph
-from cgorl.ir.onnx_io import load
+from cgorl.ir.onnx_io import ModelError, load
 from cgorl.ir.run import RunError
 from cgorl.ir.simplify import simplify
 from cgorl.ir.sizes import Sizes, symbols
 from cgorl.ir.to_proto import complete
+from cgorl.report.files import options
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -35,10 +38,15 @@ def main(arguments: Sequence[str]) -> None:
     table = Table("graph", "runtime's kernels", "foretold", "exact", "rule ms", "differs in")
     for column in table.columns[1:-1]:
         column.justify = "right"
-    for label, graph in _graphs(arguments):
-        sizes = {s: 1 if "batch" in s or s.endswith(":0") else 16 for s in symbols(graph)}
+    usage = (__doc__ or "").split("\n\n")[1]
+    words = options([a for a in arguments if "=" in a], {}, usage)
+    if words.rest:
+        raise ModelError(f"there is no '{words.rest[0]}' for this. {usage}")
+    unbound = words.dims.get("unbound", 16)
+    for label, graph in _graphs([a for a in arguments if "=" not in a]):
+        sizes = {s: words.dims.get(s, 1 if "batch" in s or s.endswith(":0") else unbound) for s in symbols(graph)}
         start = time.process_time()
-        spots = Spots(Now(graph), Sizes(sizes, 16), written.block())
+        spots = Spots(Now(graph), Sizes(sizes, unbound), written.block())
         ours = Counter(k.key for i in graph.order() for k in kernels(spots, i))
         took = time.process_time() - start
         try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from django import template
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from cgorl.web.labels import label
 
@@ -19,6 +20,12 @@ def megabytes(count: int) -> str:
     if count < 1_000_000:
         return f"{max(1, round(count / 1000)) if count else 0:,} kB"
     return f"{count / 1e6:,.{1 if count < 1e8 else 0}f} MB"
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name that may go on in the next line behind its signs, rather than within its words."""
+    return mark_safe("<wbr>".join(conditional_escape(part) for part in re.findall(r"[^_/-]*[_/-]+|[^_/-]+$", name)))
 
 
 @register.filter

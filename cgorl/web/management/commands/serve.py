@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cgorl.limits import end_with_parent
+from cgorl.web import tables
 from cgorl.web.arguments import count, port
 
 _PATIENCE = 15.0
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         _check(address, number)
         if _loopback(address):
             os.environ.setdefault("CGORL_HTTPS", "false")  # nothing leaves this machine
+        tables.answers()
         call_command("migrate", verbosity=0, interactive=False)
         me = [sys.executable, "-m", "cgorl.web"]
         parts = {"web": [*me, "web", f"--address={address}", f"--port={number}", f"--processes={options['processes']}"]}

@@ -7,6 +7,7 @@ from typing import Any
 import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
+from cgorl.web import tables
 from cgorl.web.arguments import count, port
 
 _AT_ONCE, _LAST_WORDS = 2000, 5  # watches count too
@@ -26,6 +27,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serves."""
+        tables.ready()
+        self.stdout.write(f"answers on port {options['port']} of {options['address']}")
         uvicorn.run(
             "cgorl.web.asgi:application",
             host=options["address"],

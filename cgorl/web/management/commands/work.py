@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -13,7 +14,7 @@ from django.db import DatabaseError, connections
 from django.utils.crypto import get_random_string
 from django_tasks_db.management.commands.db_worker import Worker
 
-from cgorl.web import queue, runner, sweep
+from cgorl.web import queue, runner, sweep, tables
 from cgorl.web.models import Kind
 
 _RECOVER, _EXPIRE = 5.0, 300.0
@@ -32,6 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Works."""
+        tables.ready()
         queues = list(Kind) if options["queue"] == "all" else [options["queue"]]
         worker = Worker(
             queue_names=queues,
@@ -46,9 +48,11 @@ class Command(BaseCommand):
 
         def end(number: int, frame: Any) -> None:
             runner.stopping.set()
-            if worker.running:
-                worker.shutdown(number, frame)
+            worker.running = False
+            if not worker.running_task:
+                sys.exit(0)  # it may be asleep
 
+        self.stdout.write(f"works: {' and '.join(queues)}")
         signal.signal(signal.SIGTERM, end)
         signal.signal(signal.SIGINT, end)
         threading.Thread(target=_housekeeping, daemon=True).start()

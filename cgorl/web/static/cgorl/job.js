@@ -78,7 +78,7 @@ function listen(root, show) {
         await pause(2);
         try {
           const answer = await fetch(root.dataset.poll);
-          if (answer.status === 404) return ended({ state: "deleted" });
+          if (answer.status === 404 || answer.status === 401) return ended({ state: "deleted" });
           if (answer.ok && heard(await answer.json())) return;
         } catch {
           document.getElementById("now").textContent = "The service does not answer: trying again";

@@ -10,6 +10,7 @@ export function say(sentence) {
 export async function renew() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
   if (!answer.ok) return location.reload();
+  if (answer.redirected) return location.assign(answer.url); // logged out meanwhile
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const kept = document.activeElement?.id;
   const main = document.getElementById("main");

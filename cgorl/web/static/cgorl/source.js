@@ -17,7 +17,7 @@ async function look(url) {
     await pause(0.5);
     try {
       const answer = await fetch(url);
-      if (answer.status === 404 || (answer.ok && (await answer.json()).ended)) break;
+      if (answer.status === 404 || answer.status === 401 || (answer.ok && (await answer.json()).ended)) break;
     } catch {
       await pause(3); // away for a moment
     }

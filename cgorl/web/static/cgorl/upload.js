@@ -1,10 +1,10 @@
-// Upload: files dropped or chosen, the model told from its weights, sent with progress, and ended if one likes.
+// Upload: files or a folder dropped or chosen, the model told from its weights, sent with progress, and ended if one likes.
 import { megabytes } from "../assets/pieces.js";
 import { say } from "./page.js";
 
 const form = document.getElementById("upload");
 const $ = (selector) => form.querySelector(selector);
-const [picker, list, wrong, actions, moving] = ["#files", ".files", ".live .wrong", ".actions", ".moving"].map($);
+const [picker, folder, list, wrong, actions, moving] = ["#files", "#folder", ".files", ".live .wrong", ".actions", ".moving"].map($);
 const [send, stop, bar, told] = [".send", ".stop", "progress", ".told"].map($);
 const most = Number(form.dataset.most) * 2 ** 20;
 let files = [];
@@ -14,7 +14,15 @@ $(".plain").remove(); // what it asks for is asked for by the rest
 $(".live").hidden = false;
 
 const isModel = (file) => /\.onnx$/i.test(file.name);
+const dropped = new WeakMap(); // the path of a file that was dropped with its folder
+const path = (file) => dropped.get(file) || file.webkitRelativePath || file.name;
 const model = () => files.find(isModel) || files.find((f) => !/\.(data|bin|weights?)$/i.test(f.name)) || files[0];
+
+/** Where a file of weights lies, seen from the model; of one that lies elsewhere, its name. */
+function place(file) {
+  const home = path(model()).slice(0, -model().name.length);
+  return path(file).startsWith(home) ? path(file).slice(home.length) : file.name;
+}
 
 function complain(sentence) {
   wrong.textContent = sentence;
@@ -33,9 +41,9 @@ function show() {
     ...files.map((file) => {
       const item = document.createElement("li");
       const name = document.createElement("b");
-      name.textContent = file.name;
+      name.textContent = path(file);
       const away = document.createElement("button");
-      Object.assign(away, { type: "button", textContent: "Remove", ariaLabel: `Remove ${file.name}`, disabled: Boolean(request) });
+      Object.assign(away, { type: "button", textContent: "Remove", ariaLabel: `Remove ${path(file)}`, disabled: Boolean(request) });
       away.addEventListener("click", () => {
         take(files.filter((f) => f !== file));
         (list.querySelector("button") || picker).focus();
@@ -58,8 +66,25 @@ function take(now) {
   if (files.length && !problem()) send.focus();
 }
 
-// Later files of a name stand for earlier ones.
-const add = (more) => take([...new Map([...files, ...more].map((f) => [f.name, f])).values()]);
+// Later files of a path stand for earlier ones; what is hidden in a folder is not meant.
+const shown = (file) => !path(file).split("/").some((part) => part.startsWith("."));
+const add = (more) => take([...new Map([...files, ...more.filter(shown)].map((f) => [path(f), f])).values()]);
+
+/** The files of what was dropped, those in folders too. */
+async function within(entry) {
+  if (entry.isFile) {
+    const file = await new Promise((done, fail) => entry.file(done, fail));
+    dropped.set(file, entry.fullPath.replace(/^\//, ""));
+    return [file];
+  }
+  const reader = entry.createReader();
+  const found = [];
+  for (;;) {
+    const some = await new Promise((done, fail) => reader.readEntries(done, fail)); // a hundred at a time
+    if (!some.length) return found;
+    for (const each of some) found.push(...(await within(each)));
+  }
+}
 
 function progress(done, all, began) {
   const seconds = (performance.now() - began) / 1000;
@@ -71,7 +96,11 @@ function progress(done, all, began) {
 function upload() {
   const body = new FormData();
   body.append("model", model());
-  for (const file of files) if (file !== model()) body.append("data", file);
+  for (const file of files) {
+    if (file === model()) continue;
+    body.append("data", file);
+    body.append("path", place(file));
+  }
   request = new XMLHttpRequest();
   request.open("POST", form.dataset.send);
   request.setRequestHeader("X-CSRFToken", form.elements.csrfmiddlewaretoken.value);
@@ -99,10 +128,11 @@ function upload() {
   stop.focus();
 }
 
-picker.addEventListener("change", () => {
-  add([...picker.files]);
-  picker.value = "";
-});
+for (const chosen of [picker, folder])
+  chosen.addEventListener("change", () => {
+    add([...chosen.files]);
+    chosen.value = "";
+  });
 send.addEventListener("click", upload);
 stop.addEventListener("click", () => request?.abort());
 form.addEventListener("submit", (e) => e.preventDefault());
@@ -113,8 +143,13 @@ for (const event of ["dragenter", "dragover"])
     form.classList.add("over");
   });
 document.addEventListener("dragleave", (e) => !e.relatedTarget && form.classList.remove("over"));
-document.addEventListener("drop", (e) => {
+document.addEventListener("drop", async (e) => {
   e.preventDefault();
   form.classList.remove("over");
-  add([...e.dataTransfer.files]);
+  const entries = [...e.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  try {
+    add(entries.length ? (await Promise.all(entries.map(within))).flat() : [...e.dataTransfer.files]);
+  } catch {
+    complain("What was dropped cannot be read.");
+  }
 });
