@@ -132,8 +132,8 @@ ORIGIN: dict[str, Any] = {"error": None, "commit": "c", "machine": "m", "date": 
 
 
 def test_pages_tell_every_value() -> None:
-    shares = {"icm=none": (0.51, 0.52, 0.53), "icm=default icm.beta=0.1 icm.eta=1": (0.41, 0.42, 0.43)}
-    shares["icm=default icm.beta=0.1 icm.eta=2"] = (0.61, 0.42, 0.53)
+    shares = {"icm=none": (0.51, 0.52, 0.52, 0.53), "icm=default icm.beta=0.1 icm.eta=1": (0.41, 0.42, 0.42, 0.43)}
+    shares["icm=default icm.beta=0.1 icm.eta=2"] = (0.61, 0.42, 0.52, 0.53)
     rows = [
         {"training": t, "seed": k, "share": v, "final_share": 0.9, "curve": f"0:1 {k}00:0.6 {k}000:{v}", "about": a, **ORIGIN}
         for a in ("model=a", "model=b")
@@ -141,20 +141,21 @@ def test_pages_tell_every_value() -> None:
         for k, v in enumerate(values, 1)
     ]
     text = studied.curiosity(pd.DataFrame(rows))
-    assert "with 3 values" in text and "`the command`" in text and text.count("## model=") == 2
-    assert "| icm=none | -48.00 | -49.00 to -47.00 | -49.00, -48.00, -47.00 | -10.00 | - |  |  |" in text
+    assert "with 4 values" in text and "`the command`" in text and text.count("## model=") == 2
+    assert "| icm=none | -48.00 | -49.00 to -47.00 | -49.00, -48.00, -48.00, -47.00 | -10.00 | - |  |  |" in text
     assert "| -10.00 | 1,000 to - | -10.00 (-10.00 to -10.00) | lower |" in text
     assert "not told apart" in text.split("icm.eta=2 |")[1].split("\n")[0]
     assert "| beta 0.1 | -58.00 | -47.50 |" in text  # what is of another experiment stands by itself
+    assert "| too few values to tell |" in studied.curiosity(pd.DataFrame([r for r in rows if r["seed"] < 4]))
 
 
 def test_transfer_compares_on_the_same_graphs() -> None:
-    changes = {"gain": (-10.0, -20.0), "untrained": (-12.0, -20.0), "zero-shot": (-11.0, -21.0)}
+    changes = {"gain": (-10.0, -20.0) * 2, "untrained": (-12.0, -20.0) * 2, "zero-shot": (-11.0, -21.0) * 2}
     rows = [
         {"family": "bert", "method": m, "seed": k, "graph": f"bert {k}", "change": v, "evaluations": 7, "about": "a", **ORIGIN}
         for m, values in changes.items()
         for k, v in enumerate(values)
     ]
     text = studied.transfer(pd.DataFrame(rows))
-    assert "| bert | -15.00 | -16.00 | -16.00 |" in text and "| bert | gain | -15.00 | -10.00, -20.00 | 7 |  |" in text
-    assert "| -11.00, -21.00 | 7 | -1.00 (-1.00 to -1.00) lower | +0.00 (-1.00 to +1.00) not told apart |" in text
+    assert "| bert | -15.00 | -16.00 | -16.00 |" in text and "| bert | gain | -15.00 | -10.00, -20.00, -10.00, -20.00 | 7 |  |" in text
+    assert "| -11.00, -21.00, -11.00, -21.00 | 7 | -1.00 (-1.00 to -1.00) lower | +0.00 (-1.00 to +1.00) not told apart |" in text

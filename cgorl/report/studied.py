@@ -100,12 +100,13 @@ def _by_method(of: pd.DataFrame) -> list[str]:
         }
         evaluations = {str(m): float(one["evaluations"].astype(float).median()) for m, one in here.groupby("method", sort=False)}
         for method, mine in changes.items():
-            apart = [" ".join(_apart(paired(mine, changes.get(c, {})) if c != method else [])) for c in _CONTROLS]
+            apart = [" ".join(_apart(paired(mine, changes.get(c, {})) if c != method else [])).strip() for c in _CONTROLS]
             each = ", ".join(f"{v:.2f}" for v in mine.values())
             rows.append([str(family), method, _number(iqm(list(mine.values()))), each, f"{evaluations[method]:,.0f}", *apart])
     return markdown(("left out", "method", "IQM %", "each graph", "evaluations", *(f"difference to {c}" for c in _CONTROLS)), rows)
 
 
+_TRUSTED, _FEW = 0.8, "too few values to tell"
 _SPREAD = ("IQM %", "interval", "each")
 
 
@@ -118,15 +119,20 @@ def _number(value: float) -> str:
 
 
 def _apart(differences: Sequence[float]) -> list[str]:
-    """The interquartile mean of differences with its interval, and whether they tell two things apart; blank for none."""
+    """The interquartile mean of differences with its interval, and whether they tell two things apart; blank for none.
+
+    Of so few values that their interval means little nothing is concluded.
+    """
     if not differences:
         return ["", ""]
     if max(map(abs, differences)) < 1e-3:
         return ["0.00", "equal"]
     low, high = interval(differences)
     if low != low:
-        return [f"{differences[0]:+.2f}", "one value"]
+        return [f"{differences[0]:+.2f}", _FEW]
     said = f"{iqm(differences):+.2f} ({low:+.2f} to {high:+.2f})"
+    if coverage(len(differences)) < _TRUSTED:
+        return [said, _FEW]
     return [said, "lower" if high < -1e-3 else "higher" if low > 1e-3 else "not told apart"]
 
 
