@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 LEVEL = 0.95
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def iqm(values: Sequence[float]) -> float:
@@ -40,7 +42,7 @@ def coverage(n: int, level: float = LEVEL, trials: int = 1000, draws: int = 400)
     return float(((low <= 0) & (high >= 0)).mean())
 
 
-def paired(a: Mapping[Hashable, float], b: Mapping[Hashable, float]) -> list[float]:
+def paired(a: Mapping[Key, float], b: Mapping[Key, float]) -> list[float]:
     """The differences a - b over what both have a value of."""
     return [a[k] - b[k] for k in a if k in b]
 

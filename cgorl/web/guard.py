@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
@@ -32,8 +33,8 @@ _SMALL = 1 << 20
 """A body of so many bytes is let through, and no larger one where no files are sent to; what an upload has beside its files is less."""
 _DRAINED, _PATIENCE = 8 << 20, 3.0
 """So many bytes of a refused body are still taken in, for so many seconds, so that its sender hears the answer."""
-_SILENCE = 60.0
-"""Seconds between two pieces of a body after which its sender is given up."""
+_SILENCE, _LEAST = 60.0, 256 << 10
+"""Seconds without a piece of a body, or with so few bytes, after which its sender is given up: others wait for the place."""
 
 
 class Guard:
@@ -81,9 +82,10 @@ class Guard:
 def _counted(receive: Receive, most: int, why: RefusalError) -> Receive:
     """Hands on a body, as long as it is not larger than that. Raises `why`: Django has not begun to answer by then."""
     taken, whole = 0, False
+    since, before = time.monotonic(), 0
 
     async def counted() -> Message:
-        nonlocal taken, whole
+        nonlocal taken, whole, since, before
         if whole:
             return await receive()  # word that the connection is gone, which may take as long as it likes
         try:
@@ -94,6 +96,10 @@ def _counted(receive: Receive, most: int, why: RefusalError) -> Receive:
         whole = not message.get("more_body", False)
         if taken > most:
             raise why
+        if not whole and time.monotonic() - since > _SILENCE:
+            if taken - before < _LEAST:
+                raise RefusalError(408, "the upload came too slowly")
+            since, before = time.monotonic(), taken
         return message
 
     return counted

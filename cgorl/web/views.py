@@ -220,8 +220,9 @@ def unreadable(request: HttpRequest, exception: Exception | None = None) -> Http
 
 def foreign(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form that does not show that it comes from a page of ours."""
-    del reason
     why = "The form did not come with this service's cookie: allow its cookies, open the page anew, and send it again."
+    if reason.startswith(("Origin", "Referer")):
+        why = "The form comes from an address that this service does not know as its own: its administrator says in CGORL_ORIGINS which is."
     return render(request, "cgorl/refused.html", {"reason": why}, status=403)
 
 

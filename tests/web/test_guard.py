@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,12 +24,13 @@ class Sent:
         self.scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": [*size, (b"host", b"localhost")]}
         self.scope |= {"client": ("127.0.0.1", 1)}
         self._pieces = list(pieces)
-        self.read = 0
+        self.read, self.pause = 0, 0.0
         self.said: list[Any] = []
 
     async def receive(self) -> dict[str, Any]:
         if not self._pieces:
             return {"type": "http.disconnect"}
+        await asyncio.sleep(self.pause)
         piece = self._pieces.pop(0)
         self.read += len(piece)
         return {"type": "http.request", "body": piece, "more_body": bool(self._pieces)}
@@ -82,6 +84,21 @@ def test_what_says_that_it_is_too_large_is_not_read() -> None:
 def test_what_shows_to_be_too_large_is_read_no_further() -> None:
     sent = ask(Sent("/api/v1/models", pieces(100), None))
     assert sent.status == 413 and sent.read <= 16 << 20
+
+
+def test_who_drips_is_given_up_and_who_is_only_slow_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 40))
+    monkeypatch.setattr("cgorl.web.guard.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    for size, status in ((10, 408), (_ROOM, 201)):
+        assert ask(Sent("/api/v1/jobs", [bytes(size)] * 4, None)).status == status
+
+
+def test_who_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cgorl.web.guard._SILENCE", 0.01)
+    monkeypatch.setattr("cgorl.web.guard._PATIENCE", 0.01)
+    sent = Sent("/api/v1/jobs", pieces(2), None)
+    sent.pause = 30.0
+    assert ask(sent).status == 408 and "stood still" in sent.why
 
 
 def test_large_bodies_are_for_uploads_alone() -> None:

@@ -106,6 +106,8 @@ def test_a_model_that_came_with_a_job_is_looked_at_once_its_page_is_asked_for(cl
 def test_a_form_without_the_cookie_is_told_what_to_do() -> None:
     response = Client(enforce_csrf_checks=True).post("/", {"zoo": "resnet18"})
     assert response.status_code == 403 and b"allow its cookies" in response.content and b"DEBUG" not in response.content
+    other = Client(enforce_csrf_checks=True).post("/", {"zoo": "resnet18"}, headers={"origin": "https://other.example"})
+    assert other.status_code == 403 and b"CGORL_ORIGINS" in other.content
 
 
 def test_a_form_that_cannot_be_read_and_a_wrong_host_are_told(client: Client) -> None:
