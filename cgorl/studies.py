@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ from cgorl.evaluation.landscape import kept, write
 from cgorl.evaluation.plan import expand, job_of
 from cgorl.evaluation.run import run as searched
 from cgorl.report import studied
+from cgorl.report.experiment.kept import lines, mapping
 from cgorl.report.provenance import provenance
 from cgorl.tracking import METRICS
-from cgorl.training import POLICY
+from cgorl.training import CHECKPOINT, POLICY
 from cgorl.zoo.families import Drawn, Families
 
 Tell = Callable[[str], None]
@@ -94,29 +94,53 @@ def _curiosity(what: Study, tell: Tell) -> int:
                     tell(f"{told}: there already")
                     continue
                 tell(told)
-                done = sweep.one(sweep.Job(1, told, (*common, *(f"{k}={v}" for k, v in chosen.items()))), what.name)
+                done = _trained(what, sweep.Job(1, told, (*common, *(f"{k}={v}" for k, v in chosen.items()))), settings, tell)
                 if done.error == sweep.INTERRUPTED:
                     raise KeyboardInterrupt
                 failed += bool(done.error)
                 if done.error:
                     tell(f"  failed: {done.error}")
                 kind = " ".join(f"{k}={v}" for k, v in chosen.items() if k != "seed")
-                learnt = {} if done.error else _learnt(Path(done.folder) / METRICS)
+                learnt = {} if done.error else _learnt(Path(done.folder))
                 table.add([{"training": kind, "seed": seed, "share": done.share, **learnt, "error": done.error or None}], settings)
     return failed
 
 
-def _learnt(metrics: Path) -> dict[str, Any]:
+def _trained(what: Study, job: sweep.Job, settings: str, tell: Tell, values: Mapping[str, Any] | None = None) -> sweep.Done:
+    """A training as it ended, gone on with from its last checkpoint where the study was stopped or killed after that."""
+    runs = config.load_config("sweep", [w for w in job.overrides if w.startswith("runs=")]).runs
+    for file in sorted(Path(runs).glob(f"train/*/{sweep.JOB}"), reverse=True):
+        told = mapping(file)
+        if told.get("settings") == settings:  # the newest: where it failed by itself, it would again
+            if (file.parent / CHECKPOINT).is_file() and told.get("error", "") in ("", sweep.INTERRUPTED):
+                tell(f"  goes on from {file.parent}")
+                job = job._replace(overrides=(*job.overrides, f"{_RESUME}{file.parent / CHECKPOINT}"))
+            break
+    return sweep.one(job, what.name, values=values, settings=settings)
+
+
+_RESUME = "resume="
+
+
+def _lines(folder: Path) -> dict[int, dict[str, float]]:
+    """Metrics by steps, of the run in the folder and of those that it went on from."""
+    overrides = mapping(folder / sweep.JOB)["overrides"]
+    before = next((w.removeprefix(_RESUME) for w in overrides if w.startswith(_RESUME)), None)
+    found = _lines(Path(before).parent) if before else {}
+    return found | {int(t["global_step"]): t for t in lines(folder / METRICS)}
+
+
+def _learnt(folder: Path) -> dict[str, Any]:
     """Of a training that has ended: its steps, the share of the first cost at which episodes of the last quarter end, the best by steps."""
-    told = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    told = list(_lines(folder).values())
     steps = told[-1]["global_step"]
     ends = [t["cost/final_share"] for t in told if t["global_step"] > 0.75 * steps and "cost/final_share" in t]
     curve, best = ["0:1"], 1.0
     for t in told:
         if t["cost/best_share"] < best:
             best = t["cost/best_share"]
-            curve.append(f"{t['global_step']}:{best:.7g}")
-    return {"final_share": sum(ends) / len(ends) if ends else None, "steps": steps, "curve": " ".join(curve)}
+            curve.append(f"{t['global_step']:.0f}:{best:.7g}")
+    return {"final_share": sum(ends) / len(ends) if ends else None, "steps": int(steps), "curve": " ".join(curve)}
 
 
 def _transfer(what: Study, tell: Tell) -> int:
@@ -139,7 +163,7 @@ def _transfer(what: Study, tell: Tell) -> int:
                 continue
             tell(f"training without {family}, seed {seed}")
             words = (*common, f"families={keys['families']}", f"seed={seed}")
-            done = sweep.one(sweep.Job(1, f"without_{family}", words), what.name, values={"families.draw": rest})
+            done = _trained(what, sweep.Job(1, f"without_{family}", words), settings, tell, {"families.draw": rest})
             if done.error == sweep.INTERRUPTED:
                 raise KeyboardInterrupt
             if done.error:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from cgorl import config
 from cgorl.evaluation.plan import expand
+from cgorl.report.experiment.kept import mapping
 from cgorl.report.provenance import provenance
 from cgorl.tracking import Tracker
 
@@ -77,7 +78,8 @@ def run(what: Sequence[Job], place: Path, tell: Callable[[int, str], None] | Non
 def launched(what: Sequence[Job], place: Path, launcher: Sequence[str]) -> list[Done]:
     """The jobs as they ended, run by a launcher of Hydra's: side by side, on other machines. Raises ConfigError where it is not there.
 
-    `launcher` are overrides such as `hydra/launcher=joblib hydra.launcher.n_jobs=2`.
+    `launcher` are overrides such as `hydra/launcher=joblib hydra.launcher.n_jobs=2`. Where it is interrupted, or gives up because a
+    job was killed, jobs are told by what their folders say of them.
     """
     try:
         ended = config.launch(launcher, _Work(tuple(what), place), len(what), place / "launcher")
@@ -87,8 +89,20 @@ def launched(what: Sequence[Job], place: Path, launcher: Sequence[str]) -> list[
             place.rmdir()
         raise
     except KeyboardInterrupt:
-        return [Done(job, None, "", INTERRUPTED) for job in what]
+        return [_ended(job, place, INTERRUPTED) for job in what]
+    except Exception as e:  # which one is the launcher's own affair
+        why = " ".join(str(e).split())[:200]
+        return [_ended(job, place, f"not ended when the launcher gave up: {type(e).__name__}: {why}") for job in what]
     return [d if isinstance(d, Done) else Done(job, None, "", _told(d)) for job, d in zip(what, ended, strict=True)]
+
+
+def _ended(job: Job, place: Path, otherwise: str) -> Done:
+    """The job as its folder says that it ended, or with the error `otherwise` where it does not."""
+    for file in sorted(place.glob(f"{JOBS}/*/{JOB}"), reverse=True):
+        told = mapping(file)
+        if told.get("number") == job.number:
+            return Done(job, told.get("share"), str(file.parent), told.get("error", otherwise))
+    return Done(job, None, "", otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +117,29 @@ class _Work:
 
 
 def one(
-    job: Job, group: str, runs: list[Tracker] | None = None, values: Mapping[str, Any] | None = None, place: Path | None = None
+    job: Job,
+    group: str,
+    runs: list[Tracker] | None = None,
+    values: Mapping[str, Any] | None = None,
+    place: Path | None = None,
+    settings: str = "",
 ) -> Done:
     """One job as it ended, whatever its end; `runs` is given its tracker. `values` are further overrides, as Python objects.
 
-    Its run is in the sweep's folder `place`, or where trainings go by themselves.
+    Its run is in the sweep's folder `place`, or where trainings go by themselves. `settings` stands in its job.json, to be found by.
     """
     tracker: Tracker | None = None
     share, error = None, ""
+    known = {"settings": settings} if settings else {}
     try:
         if place is not None:  # whatever is wrong with the job stands in its folder
-            tracker = _kept(Tracker(place, JOBS, f"{job.number}_{job.words}"), job, group)
+            tracker = _kept(Tracker(place, JOBS, f"{job.number}_{job.words}"), job, group, **known)
         cfg = config.load_config("sweep", job.overrides, values)
         from cgorl import training
 
         config.check(config.plain(cfg))
         if tracker is None:
-            tracker = _kept(Tracker(cfg.runs, "train", f"{Path(str(cfg.model or 'families')).stem}_{job.words}"), job, group)
+            tracker = _kept(Tracker(cfg.runs, "train", f"{Path(str(cfg.model or 'families')).stem}_{job.words}"), job, group, **known)
         if runs is not None:
             runs[:] = [tracker]
         ended = training.train(cfg, None, tracker, group, job.words)
@@ -132,7 +152,7 @@ def one(
             tracker.write("error.txt", traceback.format_exc())
     if tracker is None:
         return Done(job, share, "", error)
-    _kept(tracker, job, group, share=share, error=error)
+    _kept(tracker, job, group, **known, share=share, error=error)
     return Done(job, share, str(tracker.folder), error)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from cgorl import cli, config
 from cgorl.config import CONF, ConfigError
 from cgorl.report import studied
 from cgorl.studies import study
+from cgorl.tracking import Tracker
 from tests.test_config import Watched, keys
 from tests.test_training import QUICK, SMALL
 
@@ -52,6 +54,31 @@ def test_curiosity_trains_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert study("curiosity", given).run(said.append) == 1 and sum("there already" in t for t in said) == 3
 
 
+def test_what_was_killed_goes_on_from_its_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    longer = TINY.replace("total_timesteps=16", "total_timesteps=64")  # 4 updates
+    given = [f"common='{longer}'", "compared=['icm=none']", "seeds=1"]
+    assert study("curiosity", [*given, "output=whole"]).run() == 0
+    shutil.rmtree("runs")
+    right = Tracker.log
+
+    def killed(tracker: Tracker, *words: Any, **more: Any) -> None:
+        right(tracker, *words, **more)
+        if len((tracker.folder / "metrics.jsonl").read_text().splitlines()) == 2:
+            raise SystemExit  # nothing of cgorl's hears it, as with a kill
+
+    monkeypatch.setattr(Tracker, "log", killed)
+    with pytest.raises(SystemExit):
+        study("curiosity", [*given, "output=cut"]).run()
+    monkeypatch.setattr(Tracker, "log", right)
+    assert not Path("cut").exists()
+    said: list[str] = []
+    assert study("curiosity", [*given, "output=cut"]).run(said.append) == 0
+    assert "  goes on from runs/train/" in said[1]
+    whole, cut = (pd.read_csv(f"{name}/curiosity.csv").drop(columns="command") for name in ("whole", "cut"))
+    pd.testing.assert_frame_equal(whole, cut)
+    assert sorted(len(f.read_text().splitlines()) for f in Path("runs").glob("train/*/metrics.jsonl")) == [2, 2]
+
+
 def test_transfer_leaves_each_family_out(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watched(monkeypatch)
     common = " ".join(["device=v100", *QUICK, "ppo.total_timesteps=16", "env.horizon=4"])
@@ -60,7 +87,7 @@ def test_transfer_leaves_each_family_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(keys(CONF / "experiment" / "transfer.yaml")) <= seen
     table = pd.read_csv("kept/transfer.csv")
     assert set(table["family"]) == {"bert", "inception_e_n"} and table["error"].isna().all()
-    learnt = {"zero-shot", "zero-shot alone", "a minute on it"}
+    learnt = {"zero-shot", "zero-shot alone", "trained on it"}
     assert set(table["method"]) == {"greedy", "backtracking", "gain", "untrained", *learnt} and len(table) == 14
     assert (table["evaluations"] > 0).all() and table["about"].nunique() == 1
     assert all(row["graph"].startswith(row["family"]) and row["change"] <= 0 for row in table.to_dict("records"))
@@ -105,8 +132,8 @@ ORIGIN: dict[str, Any] = {"error": None, "commit": "c", "machine": "m", "date": 
 
 
 def test_pages_tell_every_value() -> None:
-    shares = {"icm=none": (0.51, 0.52, 0.53), "icm=default icm.beta=0.1 icm.eta=1": (0.41, 0.42, 0.43)}
-    shares["icm=default icm.beta=0.1 icm.eta=2"] = (0.61, 0.42, 0.53)
+    shares = {"icm=none": (0.51, 0.52, 0.52, 0.53), "icm=default icm.beta=0.1 icm.eta=1": (0.41, 0.42, 0.42, 0.43)}
+    shares["icm=default icm.beta=0.1 icm.eta=2"] = (0.61, 0.42, 0.52, 0.53)
     rows = [
         {"training": t, "seed": k, "share": v, "final_share": 0.9, "curve": f"0:1 {k}00:0.6 {k}000:{v}", "about": a, **ORIGIN}
         for a in ("model=a", "model=b")
@@ -114,21 +141,21 @@ def test_pages_tell_every_value() -> None:
         for k, v in enumerate(values, 1)
     ]
     text = studied.curiosity(pd.DataFrame(rows))
-    assert "with 3 values" in text and "`the command`" in text and text.count("## model=") == 2
-    assert "| icm=none | -48.00 | -49.00 to -47.00 | -49.00, -48.00, -47.00 | -10.00 | - |  |  |" in text
+    assert "with 4 values" in text and "`the command`" in text and text.count("## model=") == 2
+    assert "| icm=none | -48.00 | -49.00 to -47.00 | -49.00, -48.00, -48.00, -47.00 | -10.00 | - |  |  |" in text
     assert "| -10.00 | 1,000 to - | -10.00 (-10.00 to -10.00) | lower |" in text
     assert "not told apart" in text.split("icm.eta=2 |")[1].split("\n")[0]
     assert "| beta 0.1 | -58.00 | -47.50 |" in text  # what is of another experiment stands by itself
+    assert "| too few values to tell |" in studied.curiosity(pd.DataFrame([r for r in rows if r["seed"] < 4]))
 
 
 def test_transfer_compares_on_the_same_graphs() -> None:
-    changes = {"gain": (-10.0, -20.0), "zero-shot": (-11.0, -21.0), "greedy": (-10.0, -20.0)}
+    changes = {"gain": (-10.0, -20.0) * 2, "untrained": (-12.0, -20.0) * 2, "zero-shot": (-11.0, -21.0) * 2}
     rows = [
         {"family": "bert", "method": m, "seed": k, "graph": f"bert {k}", "change": v, "evaluations": 7, "about": "a", **ORIGIN}
         for m, values in changes.items()
         for k, v in enumerate(values)
     ]
     text = studied.transfer(pd.DataFrame(rows))
-    assert "| bert | -15.00 | -16.00 | -15.00 |" in text
-    assert "| bert | zero-shot | -16.00 | -11.00, -21.00 | 7 | -1.00 (-1.00 to -1.00) | lower |" in text
-    assert "| bert | greedy | -15.00 | -10.00, -20.00 | 7 | 0.00 | equal |" in text
+    assert "| bert | -15.00 | -16.00 | -16.00 |" in text and "| bert | gain | -15.00 | -10.00, -20.00, -10.00, -20.00 | 7 |  |" in text
+    assert "| -11.00, -21.00, -11.00, -21.00 | 7 | -1.00 (-1.00 to -1.00) lower | +0.00 (-1.00 to +1.00) not told apart |" in text

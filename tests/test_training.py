@@ -274,9 +274,25 @@ def test_a_sweep_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_a_sweep_by_ray_or_as_slurm_would(launcher: str, plugin: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip(f"hydra_plugins.{plugin}", reason=f"{plugin} is not installed")
-    more = ["hydra.launcher.ray.init.num_cpus=2"] if launcher == "ray" else []
+    more = ["+hydra.launcher.ray.init.num_cpus=2"] if launcher == "ray" else []
     assert cli.sweep([*SWEPT, "seed=1,2", f"hydra/launcher={launcher}", *more], "help") == 0
     assert "failed" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"), [(KeyboardInterrupt, 130, "interrupted"), (RuntimeError("a b"), 1, "gave up: RuntimeError")]
+)
+def test_what_ended_is_told_where_a_launcher_does_not(
+    end: Any, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def one_and_no_more(launcher: Any, work: Any, count: int, folder: Path) -> Any:
+        work({"job": 1})
+        raise end
+
+    monkeypatch.setattr(config, "launch", one_and_no_more)
+    assert cli.sweep([*SWEPT, "seed=1,2", "hydra/launcher=joblib"], "help") == code
+    out = capsys.readouterr().out
+    assert "failed: 1 of 2 jobs" in out and out.count(said) == 1 and "% │ runs/sweep" in out
 
 
 def test_a_sweep_reads_as_one_at_once(capsys: pytest.CaptureFixture[str]) -> None:

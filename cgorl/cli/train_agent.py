@@ -62,7 +62,7 @@ def _sweep(argv: list[str], doc: str, runs: list[Tracker]) -> int:
 
     if chosen := [w.partition("=")[2] for w in words if w.startswith("experiment=")]:
         return _study(chosen[-1], [w for w in words if not w.startswith("experiment=")])
-    launcher = sorted(w for w in words if w.startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
+    launcher = sorted(w for w in words if w.lstrip("+").startswith(("hydra/launcher=", "hydra.launcher.")))[::-1]  # which one, then how
     jobs = sweep.jobs([w for w in words if w not in launcher])
     console = Console(width=None if sys.stdout.isatty() else 120)
     place = sweep.begin(jobs, command("sweep", argv))

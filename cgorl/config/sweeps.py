@@ -70,10 +70,25 @@ def launch(launcher: Sequence[str], work: Callable[[Any], Any], count: int, fold
         name = launcher[0].partition("=")[2]
         if "Could not find 'hydra/launcher" in str(e):
             extra = {"joblib": "sweep", "ray": "ray"}.get(name, "slurm" if name.startswith("submitit") else "sweep")
-            raise ConfigError(f"hydra/launcher={name} is not installed: pip install -c constraints.txt -e '.[agent,{extra}]'") from None
+            how = f"pip install {'' if extra == 'ray' else '-c constraints.txt '}-e '.[agent,{extra}]'"
+            why = ", in an environment of its own: it needs cloudpickle<3, joblib a newer one" if extra == "ray" else ""
+            raise ConfigError(f"hydra/launcher={name} is not installed: {how}{why}") from None
         raise ConfigError(" ".join(str(e).split())) from None
-    returned = made.launch([[f"+job={k}"] for k in range(1, count + 1)], initial_job_idx=0)
+    try:
+        returned = made.launch([[f"+job={k}"] for k in range(1, count + 1)], initial_job_idx=0)
+    except KeyboardInterrupt:
+        if cfg.hydra.launcher._target_.endswith(".SlurmLauncher"):
+            _cancel(Path(cfg.hydra.launcher.submitit_folder))
+        raise
     return [r.return_value if r.status is JobStatus.COMPLETED else r._return_value for r in returned]
+
+
+def _cancel(folder: Path) -> None:
+    """Takes jobs that would outlive their sender out of SLURM's queue, waiting or running. `folder` ends with `%j`, their numbers."""
+    from submitit import SlurmJob
+
+    for job in folder.parent.glob("[0-9]*"):
+        SlurmJob(folder, job.name).cancel(check=False)
 
 
 def experiment(choice: str, overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

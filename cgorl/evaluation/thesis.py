@@ -18,8 +18,9 @@ from cgorl.config import ConfigError
 from cgorl.evaluation.landscape import kept, write
 from cgorl.evaluation.plan import Job, job_of
 from cgorl.evaluation.run import Done, Listening, run
+from cgorl.report import optimum
+from cgorl.report import thesis as claimed
 from cgorl.report.provenance import provenance
-from cgorl.report.thesis import page
 
 NAMES = ("thesis_main", "optimum")
 
@@ -98,7 +99,7 @@ def explore(what: Thesis, listen: Listening | None = None, tell: Callable[[str],
 
     Raises TrackError.
     """
-    folder = Path(what.keys["output"])
+    folder, page = Path(what.keys["output"]), optimum.page if what.name == "optimum" else claimed.page
     table, origin = kept(folder / f"{what.name}.csv"), provenance()
     table = table[table["error"].isna()] if len(table) else table
     todo = []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from cgorl.report.stats import LEVEL, coverage, interval, iqm, paired
-from cgorl.report.thesis import NEAR, spent_until
+from cgorl.report.thesis import NEAR, markdown, origin, spent, spent_until
 
 _CURIOSITY = """# Does curiosity pay?
 
@@ -22,10 +22,11 @@ _TRANSFER = """# What does it know of a family that it never saw?
 
 An agent is trained on all families but one, and searches graphs of that one: as it is, and after training on each for a while.
 Changes in % of the first cost; lower is better. Each seed has a policy and graphs of its own, and differences are on the same graphs.
-`zero-shot` lets every second walk be led by gains, as search=agent does by default; where it is no better than `gain`, that is
-what it owes its result to, and `zero-shot alone` is what was learnt.
+`zero-shot` lets every second walk be led by gains, as search=agent does by default, and `zero-shot alone` none. Something was learnt
+that carries over where they come lower than both controls: `gain`, the same walks led by gains alone, and `untrained`, led by a network
+that has learnt nothing.
 """
-_NONE, _PLAIN = "icm=none", "gain"
+_NONE, _CONTROLS = "icm=none", ("gain", "untrained")
 
 
 def curiosity(table: pd.DataFrame) -> str:
@@ -39,7 +40,7 @@ def curiosity(table: pd.DataFrame) -> str:
 
 def _trainings(of: pd.DataFrame) -> list[str]:
     near = float(of["share"].min()) * (1 + NEAR)
-    changes = {
+    changes: dict[str, dict[Hashable, float]] = {
         str(t): {int(r["seed"]): _change(r["share"]) for r in one.to_dict("records")} for t, one in of.groupby("training", sort=False)
     }
     rows = []
@@ -47,10 +48,10 @@ def _trainings(of: pd.DataFrame) -> list[str]:
         mine = changes[str(training)]
         plain = changes.get(_plain(str(training)), {}) if _plain(str(training)) != training else {}
         ends = [_change(s) for s in one["final_share"].dropna()]
-        spent = [spent_until(str(c), near) for c in one["curve"]]
-        rows.append([str(training), *_spread(list(mine.values())), _number(iqm(ends)), _steps(spent), *_apart(paired(mine, plain))])
+        near_by = [spent_until(str(c), near) for c in one["curve"]]
+        rows.append([str(training), *_spread(list(mine.values())), _number(iqm(ends)), spent(near_by), *_apart(paired(mine, plain))])
     head = ("training", *_SPREAD, "episodes end at %", "steps to near", "difference to none", "differs")
-    return [*_markdown(head, rows), ""]
+    return [*markdown(head, rows), ""]
 
 
 def _plain(training: str) -> str:
@@ -72,7 +73,7 @@ def _grids(of: pd.DataFrame) -> list[str]:
         if len(grid) < 2:
             continue
         rows = [[f"beta {b}", *(_number(grid.get((b, e), math.nan)) for e in etas)] for b in betas]
-        found += [f"{rest}, IQM of the best in %:", "", *_markdown(("", *(f"eta {e}" for e in etas)), rows), ""]
+        found += [f"{rest}, IQM of the best in %:", "", *markdown(("", *(f"eta {e}" for e in etas)), rows), ""]
     return found
 
 
@@ -85,7 +86,7 @@ def transfer(table: pd.DataFrame) -> str:
         mean = {(str(f), str(m)): iqm([float(c) for c in one["change"]]) for (f, m), one in of.groupby(["family", "method"], sort=False)}
         families = dict.fromkeys(f for f, _ in mean)
         rows = [[f, *(_number(mean.get((f, m), math.nan)) for m in methods)] for f in families]
-        parts += [f"## {about}", "", "Interquartile means in %:", "", *_markdown(("left out", *methods), rows), ""]
+        parts += [f"## {about}", "", "Interquartile means in %:", "", *markdown(("left out", *methods), rows), ""]
         parts += ["Every graph, in the same order for each method of a family:", "", *_by_method(of), ""]
     return "\n".join(parts)
 
@@ -93,18 +94,19 @@ def transfer(table: pd.DataFrame) -> str:
 def _by_method(of: pd.DataFrame) -> list[str]:
     rows = []
     for family, here in of.groupby("family", sort=False):
-        changes = {
+        changes: dict[str, dict[Hashable, float]] = {
             str(m): {(r["seed"], r["graph"]): float(r["change"]) for r in one.to_dict("records")}
             for m, one in here.groupby("method", sort=False)
         }
         evaluations = {str(m): float(one["evaluations"].astype(float).median()) for m, one in here.groupby("method", sort=False)}
         for method, mine in changes.items():
-            apart = _apart(paired(mine, changes.get(_PLAIN, {}))) if method != _PLAIN else ["", ""]
+            apart = [" ".join(_apart(paired(mine, changes.get(c, {})) if c != method else [])).strip() for c in _CONTROLS]
             each = ", ".join(f"{v:.2f}" for v in mine.values())
             rows.append([str(family), method, _number(iqm(list(mine.values()))), each, f"{evaluations[method]:,.0f}", *apart])
-    return _markdown(("left out", "method", "IQM %", "each graph", "evaluations", "difference to gain", "differs"), rows)
+    return markdown(("left out", "method", "IQM %", "each graph", "evaluations", *(f"difference to {c}" for c in _CONTROLS)), rows)
 
 
+_TRUSTED, _FEW = 0.8, "too few values to tell"
 _SPREAD = ("IQM %", "interval", "each")
 
 
@@ -116,21 +118,21 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.2f}"
 
 
-def _steps(spent: Sequence[float]) -> str:
-    words = ["-" if math.isnan(n) else f"{n:,.0f}" for n in sorted(spent, key=lambda n: math.inf if math.isnan(n) else n)]
-    return words[0] if len(set(words)) == 1 else f"{words[0]} to {words[-1]}"
-
-
 def _apart(differences: Sequence[float]) -> list[str]:
-    """The interquartile mean of differences with its interval, and whether they tell two things apart; blank for none."""
+    """The interquartile mean of differences with its interval, and whether they tell two things apart; blank for none.
+
+    Of so few values that their interval means little nothing is concluded.
+    """
     if not differences:
         return ["", ""]
     if max(map(abs, differences)) < 1e-3:
         return ["0.00", "equal"]
     low, high = interval(differences)
     if low != low:
-        return [f"{differences[0]:+.2f}", "one value"]
+        return [f"{differences[0]:+.2f}", _FEW]
     said = f"{iqm(differences):+.2f} ({low:+.2f} to {high:+.2f})"
+    if coverage(len(differences)) < _TRUSTED:
+        return [said, _FEW]
     return [said, "lower" if high < -1e-3 else "higher" if low > 1e-3 else "not told apart"]
 
 
@@ -140,19 +142,10 @@ def _spread(values: Sequence[float]) -> list[str]:
 
 
 def _origin(table: pd.DataFrame) -> list[str]:
-    failed = [f"- failed: {e}" for e in dict.fromkeys(table["error"].dropna())]
-    return [
-        *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])),
-        *(f"- {k}: {', '.join(dict.fromkeys(map(str, table[k])))}" for k in ("commit", "machine", "date")),
-        *failed,
-    ]
+    return [*origin(table), *(f"- failed: {e}" for e in dict.fromkeys(table["error"].dropna()))]
 
 
 def _coverage(ran: pd.DataFrame, by: list[str]) -> list[str]:
     counts = sorted({int(n) for n in ran.groupby(by).size() if n > 1}) if len(ran) else []
     told = ", ".join(f"{100 * coverage(n):.0f} % with {n} values" for n in counts)
     return [f"- intervals: {100 * LEVEL:.0f} % in name; of normal values they hold the true one in {told or '-'}"]
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]

@@ -24,7 +24,7 @@ conf/experiment/ says; the commands tell how much of it was run.
 """
 
 
-_RAN = ("initial_ms", "cost_ms", "evaluations", "cpu_seconds", "curve")
+RAN = ("initial_ms", "cost_ms", "evaluations", "cpu_seconds", "curve")
 """Columns of a search that came to its end."""
 
 
@@ -66,9 +66,8 @@ def spent_until(curve: str, cost_ms: float) -> float:
 
 def page(table: pd.DataFrame) -> str:
     """The Markdown page of a table with a row for each problem, method and seed."""
-    sources = [f"- {what}: {', '.join(dict.fromkeys(map(str, table[what])))}" for what in ("commit", "machine", "date")]
-    parts = [_HEAD, *(f"- command: `{c}`" for c in dict.fromkeys(table["command"])), *sources]
-    table = table.reindex(columns=list(dict.fromkeys([*table, *_RAN])))  # where all failed, these are not there
+    parts = [_HEAD, *origin(table)]
+    table = table.reindex(columns=list(dict.fromkeys([*table, *RAN])))  # where all failed, these are not there
     found = {str(p): methods(rows) for p, rows in table.groupby("problem", sort=False)}
     counts = sorted({len(m.changes) for of in found.values() for m in of.values() if len(m.changes) > 1})
     covers = ", ".join(f"{100 * coverage(n):.0f} % with {n} seeds" for n in counts)
@@ -76,7 +75,7 @@ def page(table: pd.DataFrame) -> str:
         f"- intervals: {100 * LEVEL:.0f} % in name; of normal values they hold the true one in {covers or '-'}",
         "",
     ]
-    parts += ["## The claims", "", *_markdown(("claim of the thesis", "problem", "what we found", "holds"), claims(found)), ""]
+    parts += ["## The claims", "", *markdown(("claim of the thesis", "problem", "what we found", "holds"), claims(found)), ""]
     for problem, of in found.items():
         parts += _table(problem, of, table[table["problem"] == problem])
     failed = table[table["error"].notna()] if "error" in table else table[:0]
@@ -84,6 +83,12 @@ def page(table: pd.DataFrame) -> str:
         ["## Failed", "", *(f"- {r['problem']}, {r['method']}: {r['error']}" for r in failed.to_dict("records")), ""] if len(failed) else []
     )
     return "\n".join(parts)
+
+
+def origin(table: pd.DataFrame) -> list[str]:
+    """What a page says of where its rows come from."""
+    sources = [f"- {what}: {', '.join(dict.fromkeys(map(str, table[what])))}" for what in ("commit", "machine", "date")]
+    return [*(f"- command: `{c}`" for c in dict.fromkeys(table["command"])), *sources]
 
 
 def claims(found: Mapping[str, Mapping[str, Method]]) -> list[list[str]]:
@@ -131,7 +136,7 @@ def _lower(of: Mapping[str, Method], mine: str, other: str) -> list[str]:
 def _half(of: Mapping[str, Method]) -> list[str]:
     """The claim of half the evaluations: each seed of the agent near the best cost known, in at most half of backtracking's."""
     mine, theirs = of["agent"].near, of["backtracking"].near[0]
-    said = f"agent {_spent(mine)}, backtracking {_spent((theirs,))}"
+    said = f"agent {spent(mine)}, backtracking {spent((theirs,))}"
     if any(math.isnan(n) for n in mine):
         return [said, "no: does not come near the best known" + (", nor does backtracking" if math.isnan(theirs) else "")]
     if math.isnan(theirs):
@@ -151,22 +156,24 @@ def _table(problem: str, of: Mapping[str, Method], rows: pd.DataFrame) -> list[s
         low, high = interval(values)
         spread = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
         each = ", ".join(f"{v:.3f}" for v in values)
-        cells.append([name, f"{m.iqm:.3f}", spread, each, f"{m.evaluations:,.0f}", _spent(m.near), f"{m.seconds:.1f}"])
+        cells.append([name, f"{m.iqm:.3f}", spread, each, f"{m.evaluations:,.0f}", spent(m.near), f"{m.seconds:.1f}"])
     head = ["method", "IQM %", "interval", "each seed", "evaluations", "evaluations to near", "CPU s"]
     about = (
         f"{first['rules']} rules, device {first['device']}, {first['initial_ms']:.4g} ms before, best known {rows['cost_ms'].min():.6g} ms"
     )
-    return [f"## {problem}", "", about, "", *_markdown(head, cells), ""]
+    return [f"## {problem}", "", about, "", *markdown(head, cells), ""]
 
 
 def _change(row: Mapping[str, Any]) -> float:
     return 100 * (float(row["cost_ms"]) / float(row["initial_ms"]) - 1)
 
 
-def _spent(near: Sequence[float]) -> str:
+def spent(near: Sequence[float]) -> str:
+    """Evaluations in words, the fewest and the most; nan is a dash."""
     words = ["-" if math.isnan(n) else f"{n:,.0f}" for n in sorted(near, key=_inf)]
     return words[0] if len(set(words)) == 1 else f"{words[0]} to {words[-1]}"
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
     return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
