@@ -182,6 +182,11 @@ class Measured:
         self._tables.move_to_end(id(graph))
         return found
 
+    @property
+    def waited(self) -> float:
+        """Seconds that measuring has taken, which is no part of a search."""
+        return sum(s for s in self._spent if s < math.inf)
+
     def _learn(self, kernels: Iterable[Kernel]) -> None:
         """Looks up, measures or estimates what has no price yet."""
         missing = [k for k in dict.fromkeys(kernels) if k not in self._prices]

@@ -42,6 +42,11 @@ class CostModel(Protocol):
         ...
 
 
+def waited(cost: CostModel) -> float:
+    """Seconds that `cost` has spent so far on finding out prices, such as on measuring; 0 for those that need none."""
+    return float(getattr(cost, "waited", 0.0))
+
+
 class Price(NamedTuple):
     """What an edit gains in ms, and the old nodes round it that this rests on."""
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
-from cgorl.cost.model import CostModel
+from cgorl.cost.model import CostModel, waited
 from cgorl.ir.graph import Graph
 from cgorl.rules.rule_set import RuleSet
 from cgorl.search.checkpoint import Checkpoint
@@ -36,7 +36,7 @@ class Method:
             raise SearchError(f"search={self.anew} cannot be taken up from a checkpoint of a search: it begins anew each time")
         self.prepare()
         kept = Checkpoint(checkpoint, self) if checkpoint else None
-        return anytime(graph, rules, cost, Meter(budget, listen), self.search, kept)
+        return anytime(graph, rules, cost, Meter(budget, listen, lambda: waited(cost)), self.search, kept)
 
     def prepare(self) -> None:
         """What takes time and is no part of the search: done before its clock starts."""

@@ -101,16 +101,16 @@ class Searcher(Protocol):
 
 
 class Meter:
-    """Counts what a search spends and says when a budget is used up.
+    """Counts what a search spends and says when a budget is used up; what `waited` tells of, in seconds, is not spent by it.
 
     `whole`: nothing has been left out for want of it yet. `patient`: what has begun ends whatever the clock says, so that
     there is something whole to keep. `asked`: somebody wants it to stop.
     """
 
-    def __init__(self, budget: Budget, listen: Listener | None) -> None:
+    def __init__(self, budget: Budget, listen: Listener | None, waited: Callable[[], float] = float) -> None:
         """Starts the clock."""
-        self.budget, self._listen = budget, listen
-        self._start = time.monotonic()
+        self.budget, self._listen, self._waited = budget, listen, waited
+        self._start = time.monotonic() - waited()
         self.expansions = self.evaluations = 0
         self.whole = True
         self.patient = False
@@ -119,12 +119,12 @@ class Meter:
     def resume(self, expansions: int, evaluations: int, seconds: float) -> None:
         """Counts on from what was spent before."""
         self.expansions, self.evaluations = expansions, evaluations
-        self._start = time.monotonic() - seconds
+        self._start = time.monotonic() - self._waited() - seconds
 
     @property
     def seconds(self) -> float:
-        """Seconds since the search began."""
-        return time.monotonic() - self._start
+        """Seconds since the search began, without those waited for prices."""
+        return time.monotonic() - self._start - self._waited()
 
     def spent(self) -> str:
         """As `limit`, asked by who leaves something out if there is one."""

@@ -14,8 +14,10 @@ import onnx
 import pytest
 
 from cgorl import config, zoo
+from cgorl.cost.model import Price
+from cgorl.cost.roofline import Roofline
 from cgorl.ir.from_proto import from_proto
-from cgorl.ir.graph import Graph
+from cgorl.ir.graph import Edit, Graph
 from cgorl.ir.simplify import simplify
 from cgorl.rules.rule_set import RuleSet
 from cgorl.rules.text import library
@@ -190,3 +192,22 @@ def test_two_processes_with_other_hash_seeds_give_the_same_traces() -> None:
         for seed in ("1", "2")
     ]
     assert said[0] == said[1] and len(said[0]) > 1000
+
+
+def test_what_is_waited_for_prices_is_no_part_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+
+    class Slow(Roofline):
+        """Prices that take ten seconds each to be found out."""
+
+        waited = 0.0
+
+        def price(self, graph: Graph, edit: Edit) -> Price:
+            nonlocal clock
+            clock += 10.0
+            Slow.waited += 10.0
+            return super().price(graph, edit)
+
+    monkeypatch.setattr("cgorl.search.searcher.time.monotonic", lambda: clock)
+    found = Greedy()(small("repvgg_a0"), RULES, Slow(cost().device), Budget(seconds=1.0))
+    assert found.stopped == "no rewrite gains" and clock > 100 and found.seconds == 0

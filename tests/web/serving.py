@@ -52,7 +52,7 @@ def serving(folder: Path, workers: int = 1, **variables: str) -> Iterator[Servic
         process = subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=out)
     url = f"http://127.0.0.1:{port}"
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240  # on a machine that is busy with other things
         while not answers(url):
             assert process.poll() is None and time.monotonic() < until, log.read_text()
             time.sleep(0.1)
@@ -60,7 +60,7 @@ def serving(folder: Path, workers: int = 1, **variables: str) -> Iterator[Servic
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(30)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

@@ -16,9 +16,11 @@ from cgorl.web.models import Job
 from tests.web.mutants import harm
 
 FILES = st.tuples(st.text(min_size=1, max_size=60), st.binary(max_size=200))
-WORDS = st.text(max_size=40) | st.sampled_from(["greedy", "measured", "1", "-1", "1e400", "batch=8", "x=y=3", "nan", "\x00", "0"])
+WORDS = st.text(max_size=40) | st.sampled_from(
+    ["greedy", "measured", "1", "-1", "1e400", "batch=8", "x=y=3", "nan", "a/b", "../a", "/a", "\x00", "0"]
+)
 FIELDS = st.dictionaries(
-    st.sampled_from(["rules", "cost", "search", "seconds", "dims", "unbound", "seed", "zoo", "source", "expansions"]), WORDS
+    st.sampled_from(["rules", "cost", "search", "seconds", "dims", "unbound", "seed", "zoo", "source", "expansions", "path"]), WORDS
 )
 
 
@@ -39,7 +41,7 @@ def test_whatever_is_sent_is_taken_or_refused(model: Any, data: list[Any], field
         assert isinstance(told["detail"], str) and told["detail"] and not Job.objects.exists()
     else:
         kept = settings.DATA / "sources" / str(Job.objects.get().source.pk)
-        assert {p.name for p in kept.glob("**/*")} == set(told["source"]["files"])
+        assert {str(p.relative_to(kept)) for p in kept.rglob("*") if p.is_file()} == set(told["source"]["files"])
 
 
 def test_mutants_of_models_do_no_harm(tmp_path: Path) -> None:

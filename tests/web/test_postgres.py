@@ -17,7 +17,7 @@ pytestmark = [
 ]
 TELLING = ("queue", "privacy", "sweep")
 """Leases, who gets a job, and who sees one: seconds, so that they always run."""
-REST = ("api", "pages", "runner", "guard", "answers", "accounts", "service")
+REST = ("api", "pages", "runner", "guard", "answers", "accounts", "tables", "service")
 
 
 def passes(*names: str) -> None:

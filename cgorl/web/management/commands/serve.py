@@ -72,7 +72,8 @@ class Command(BaseCommand):
 
 def _begin(command: list[str]) -> subprocess.Popen[bytes]:
     # Ctrl-C is for the one that began them, and so is what ends it; this process has one thread, as preexec_fn wants
-    return subprocess.Popen(command, start_new_session=True, preexec_fn=end_with_parent)
+    # what a part does is said above for all of them; what it logs goes to the standard error
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=end_with_parent, stdout=subprocess.DEVNULL)
 
 
 def _end(running: dict[str, subprocess.Popen[bytes]]) -> None:
