@@ -157,10 +157,11 @@ def _digest(rules: str) -> str:
 
 
 def _policy(job: Job) -> bytes:
-    from cgorl.search.agent import GENERAL
+    from cgorl.search.agent import GENERAL, policy_file
 
-    named = job.cfg.search.get("checkpoint", "general")
-    if job.keys["search"] not in ("agent", "agent_train") or (job.keys["search"] == "agent_train" and named is None):
+    if job.keys["search"] not in ("agent", "agent_train"):
         return b""
-    path = GENERAL if named in (None, "general") else Path(named)
+    path = policy_file(job.cfg.search.checkpoint) or (GENERAL if job.keys["search"] == "agent" else None)
+    if path is None:
+        return b""
     return hashlib.blake2b(path.read_bytes()).digest() if path.is_file() else b""

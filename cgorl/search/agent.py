@@ -38,10 +38,20 @@ def scorer(policy: Policy, temperature: float = 1.0) -> Scorer:
     return score
 
 
-def policy_file(name: object) -> None:
-    """Raises SearchError for what is not the name of a file that is there, nor None."""
-    if name is not None and not (isinstance(name, str) and Path(name).is_file()):
-        raise SearchError(f"there is no checkpoint {name!r}: search.checkpoint names a file that scripts/train.py has written, or is null")
+def policy_file(name: object) -> Path | None:
+    """The file of a policy by its name; "general" is the one in data/agents/, None none.
+
+    Raises SearchError for what is not the name of a file that is there.
+    """
+    if name is None:
+        return None
+    if name == "general":
+        return GENERAL
+    if not (isinstance(name, str) and Path(name).is_file()):
+        raise SearchError(
+            f"there is no checkpoint {name!r}: search.checkpoint names a file that scripts/train.py has written, or is general or null"
+        )
+    return Path(name)
 
 
 def positive(name: str, value: object) -> None:
@@ -58,7 +68,7 @@ def share(name: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Agent(Method):
-    """A trained policy, by its file (scripts/train.py writes one; None: the one in data/agents/), made use of as `Inference` says.
+    """A trained policy, by its file (scripts/train.py writes one; None, general: the one in data/agents/), made use of as `Inference` says.
 
     Rules that were not there in training are known by their structure alone. `temperature` above 1 makes its choices more even;
     `hedge` is the share of walks that gains lead instead, the first of them as greed would go: graphs may be unlike those it knows.
@@ -93,7 +103,7 @@ class Agent(Method):
         from cgorl.agent import checkpoint as files
 
         rules = course.rules
-        policy, changes = files.policy(self.checkpoint or GENERAL, rules)
+        policy, changes = files.policy(policy_file(self.checkpoint) or GENERAL, rules)
         if told := [c for c in changes if "was not there" not in c]:
             warnings.warn(_few(told), stacklevel=2)
         new = {r.name for r in rules} - policy.rules.known.keys()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cgorl.search.agent import GENERAL, policy_file, positive, scorer, share
+from cgorl.search.agent import policy_file, positive, scorer, share
 from cgorl.search.course import Course
 from cgorl.search.inference import Inference, reach
 from cgorl.search.method import Method
@@ -60,12 +60,7 @@ class AgentTrain(Method):
         positive("learning_rate", self.learning_rate)
         share("learn", self.learn)
         share("hedge", self.hedge)
-        policy_file(self._from)
-
-    @property
-    def _from(self) -> str | None:
-        """The file of the policy to begin with."""
-        return str(GENERAL) if self.checkpoint == "general" else self.checkpoint
+        policy_file(self.checkpoint)
 
     def prepare(self) -> None:
         """Imports torch, which may take seconds."""
@@ -103,10 +98,11 @@ class AgentTrain(Method):
         # greed is not tried for the horizon: the budget would have to pay for it
         start = Start.of(graph, rules, cost, 0)
         envs = [RewriteEnv([start], Episodes(self.reward, "best", self.horizon or reach(course.start)), tell) for _ in range(self.envs)]
-        if self._from is None:
+        file = policy_file(self.checkpoint)
+        if file is None:
             policy = fresh_policy(rules, self.seed, lambda: Encoder(self.encoder, self.hidden, self.layers))
         else:
-            policy = grown(files.policy(self._from, rules)[0], rules, self.seed)
+            policy = grown(files.policy(file, rules)[0], rules, self.seed)
         curiosity: Curiosity | None = {"icm": ICM, "count": Count}[self.curiosity]() if self.curiosity != "none" else None
         if curiosity is not None:
             curiosity.begin(rules, policy.rules.known, self.seed)

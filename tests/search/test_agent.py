@@ -141,7 +141,7 @@ def test_after_its_share_of_the_budget_a_training_walks_and_is_not_behind_greed(
 
 
 def test_a_training_may_begin_with_the_policy_that_is_there(monkeypatch: pytest.MonkeyPatch, trained: Path) -> None:
-    monkeypatch.setattr(agent_train, "GENERAL", trained)
+    monkeypatch.setattr("cgorl.search.agent.GENERAL", trained)
     words = {"curiosity": "none", "steps": 64, "envs": 2}
     found = AgentTrain(checkpoint="general", **words)(small("repvgg_a0"), RULES, cost(), Budget())
     named = AgentTrain(checkpoint=str(trained), **words)(small("repvgg_a0"), RULES, cost(), Budget())
